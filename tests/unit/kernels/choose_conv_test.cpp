@@ -120,7 +120,9 @@ INSTANTIATE_TEST_SUITE_P(
         RankedCase{"Depthwise", Square({64, 64, 56, 3, 1, 64}, ConvLayout::kNchw, ConvTypes::kBytes),
                    "depthwise < im2col, int16"},
         RankedCase{"DepthwiseToInt32", Square({64, 64, 56, 3, 1, 64}, ConvLayout::kNchw, ConvTypes::kBytesToInt32),
-                   "im2col, int16"}),
+                   "depthwise < im2col, int16"},
+        RankedCase{"FewOutputsOfGroups", Square({64, 32, 56, 3, 1, 16}, ConvLayout::kNchw, ConvTypes::kBytes),
+                   "direct < im2col, int16"}),
     [](const auto& info) { return info.param.name; });
 
 SymbolicShape Declared(std::initializer_list<int64_t> sizes) {

@@ -146,9 +146,10 @@ class IntegerConv {
     const ConvInput layout(context, window);
     const WideWeights weights =
         in.w == nullptr ? WideWeights{wide_.data<int16_t>(), wide_.shape()[1]} : Widen(context, *in.w, in.w_zero);
-    const auto [base, end] = LayOutU8(context, layout, *in.x, window, x_zero[0], false);
+    const bool depthwise = x[1] == group_ && group_ > 1;
+    const auto [base, end] = LayOutU8(context, layout, *in.x, window, x_zero[0], depthwise);
     const bool is_signed = IsSigned(in.x->type());
-    if (x[1] == group_ && group_ > 1) {
+    if (depthwise) {
       Depthwise(context, in, layout, weights, base, is_signed, x_zero[0], shape, window, out);
     } else {
       General(context, in, layout, weights, base, end, is_signed, x_zero.data(), x, shape, window, out);
@@ -182,12 +183,19 @@ class IntegerConv {
         const int16_t* w = weights.values + output * weights.row;
         uint32_t start = in.bias == nullptr ? 0 : static_cast<uint32_t>(in.bias->data<int32_t>()[output]);
         for (int64_t k = 0; k < kernel; ++k) start -= static_cast<uint32_t>(x_zero * w[k]);
-        int32_t* to = out + i * pixels;
-        for (int64_t row : layout.row_offsets()) {
-          ComputeInt8DepthwiseRow({channel + row, is_signed, layout.kernel_offsets().data(), w, kernel,
-                                   layout.output_width(), static_cast<int32_t>(start), to});
-          to += layout.output_width();
-        }
+        ComputeInt8Taps({.from = channel,
+                         .is_signed = is_signed,
+                         .row_offsets = layout.row_offsets().data(),
+                         .rows = static_cast<int64_t>(layout.row_offsets().size()),
+                         .tap_offsets = layout.kernel_offsets().data(),
+                         .weights = w,
+                         .taps = kernel,
+                         .width = layout.output_width(),
+                         .start = static_cast<int32_t>(start),
+                         .scale = 0,
+                         .zero = 0,
+                         .output = Int8TapsChannel::kAccumulators,
+                         .out = out + i * pixels});
       }
     });
   }

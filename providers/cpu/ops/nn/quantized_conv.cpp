@@ -12,8 +12,8 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kChunkBytes = 160 << 10;   // of panels that stay in the second cache while weights stream
-constexpr int64_t kChannelBytes = 48 << 10;  // of a channel that is laid out for a depthwise convolution
+constexpr int64_t kChunkBytes = 160 << 10;  // of panels that stay in the second cache while weights stream
+constexpr int64_t kGroupBytes = 48 << 10;   // of a group's channels that are laid out to be read tap by tap
 constexpr int64_t kReadBehind = 64;
 constexpr double kPackNs = 0.05, kMultiplyNs = 0.008;  // of a byte of a panel
 
@@ -33,6 +33,34 @@ size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width
   return count;
 }
 
+/// Of each tap of so many channels.
+std::span<const int64_t> TapOffsets(KernelContext& context, const ConvInput& layout, int64_t channels) {
+  const std::span<const int64_t> kernel = layout.kernel_offsets();
+  if (channels == 1) return kernel;
+  const auto offsets = context.scratch<int64_t>(static_cast<size_t>(channels) * kernel.size());
+  for (size_t i = 0; i < offsets.size(); ++i)
+    offsets[i] = static_cast<int64_t>(i / kernel.size()) * layout.channel_size() + kernel[i % kernel.size()];
+  return offsets;
+}
+
+Int8TapsChannel::Output TapsOutput(OutputStage::Kind kind) {
+  return kind == OutputStage::kUInt8  ? Int8TapsChannel::kUInt8
+         : kind == OutputStage::kInt8 ? Int8TapsChannel::kInt8
+                                      : Int8TapsChannel::kAccumulators;
+}
+
+/// `count` channels of an image, one after the other, and what may be read behind them.
+void LayOutChannels(const ConvInput& layout, const uint8_t* from, int64_t plane, int64_t count, uint8_t zero, uint8_t* to) {
+  for (int64_t c = 0; c < count; ++c, from += plane, to += layout.channel_size()) {
+    if (layout.in_place()) {
+      std::memcpy(to, from, static_cast<size_t>(plane));
+    } else {
+      layout.LayOut<uint8_t>(from, to, zero);
+    }
+  }
+  std::fill_n(to, kReadBehind, uint8_t{0});
+}
+
 }  // namespace
 
 ConvAlgorithm ChooseQuantizedConv(const KernelInfo& info, const ConvInputs& inputs) {
@@ -45,15 +73,15 @@ ConvAlgorithm ChooseQuantizedConv(const KernelInfo& info, const ConvInputs& inpu
   return RankConvAlgorithms(likely).front().algorithm;
 }
 
-QuantizedConv::QuantizedConv(const KernelInfo& info, const ConvInputs& inputs)
-    : attributes_(info.node()), group_(attributes_.group) {
+QuantizedConv::QuantizedConv(const KernelInfo& info, const ConvInputs& inputs, bool tap_by_tap)
+    : attributes_(info.node()), group_(attributes_.group), tap_by_tap_(tap_by_tap) {
   const Tensor* w = info.constant_input(inputs.weights);
   weights_ = w->shape();
   const std::vector<int32_t> zeros = SignedZeros(*w, info.constant_input(inputs.w_zero), weights_[0]);
-  std::vector<Requantization::Channel> packed_channels = Depthwise() ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
+  std::vector<Requantization::Channel> packed_channels = tap_by_tap_ ? PackTaps(*w, zeros) : PackGroups(info, *w, zeros);
   // Panels are unsigned, quantized values of int8 with the first bit flipped.
   requantization_.emplace(info, std::move(packed_channels), weights_[0],
-                          !Depthwise() && info.input_type(0) == ElementType::kInt8 ? 128 : 0, inputs);
+                          !tap_by_tap_ && info.input_type(0) == ElementType::kInt8 ? 128 : 0, inputs);
   info.ReleaseConstant(inputs.weights);
 }
 
@@ -93,21 +121,14 @@ std::vector<Requantization::Channel> QuantizedConv::PackGroups(const KernelInfo&
 
 void QuantizedConv::Run(KernelContext& context, const Window& window, Tensor& y) const {
   const ConvCall call = requantization_->Begin(context, window, y);
-  if (Depthwise()) {
-    RunDepthwise(context, call);
-    return;
-  }
+  if (tap_by_tap_) return RunTapByTap(context, call);
   const Tensor& x = call.x;
   const ConvInput layout(context, window);
   const RangeU8 input = LayOutU8(context, layout, x, window, call.x_zero, false);
   const bool is_signed = x.is(ElementType::kInt8);
   const int64_t pixels = window.output.num_elements(), kernel = window.kernel.num_elements(), channels = weights_[1];
   const int64_t outputs = weights_[0] / group_;
-  const auto offsets = context.scratch<int64_t>(static_cast<size_t>(channels * kernel));
-  for (int64_t c = 0; c < channels; ++c) {
-    for (int64_t k = 0; k < kernel; ++k)
-      offsets[c * kernel + k] = c * layout.channel_size() + layout.kernel_offsets()[static_cast<size_t>(k)];
-  }
+  const std::span<const int64_t> offsets = TapOffsets(context, layout, channels);
   const bool flat = layout.in_place() && kernel == 1 && layout.channel_size() == pixels;
   const int64_t items = CheckedMul(x.shape()[0], group_), k = channels * kernel, threads = context.threads().num_threads();
   const Pieces pieces = Divide(items, pixels, k, threads);
@@ -162,49 +183,48 @@ void QuantizedConv::RunPiece(const Group& group, const Pieces& pieces, int64_t p
                  blocks * (part + 1) / pieces.parts, group.store);
 }
 
-void QuantizedConv::RunDepthwise(KernelContext& context, const ConvCall& call) const {
+void QuantizedConv::RunTapByTap(KernelContext& context, const ConvCall& call) const {
   const Tensor& x = call.x;
   const Window& window = call.window;
   const ConvInput layout(context, window);
-  const int64_t outputs = weights_[0], per_group = outputs / group_, kernel = window.kernel.num_elements();
+  const int64_t channels = weights_[1], outputs = weights_[0], per_group = outputs / group_;
   const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements();
-  auto* out = static_cast<uint8_t*>(call.y.mutable_raw());
-  const bool alone = layout.channel_size() + kReadBehind <= kChannelBytes;  // a channel at a time
+  const std::span<const int64_t> offsets = TapOffsets(context, layout, channels);
+  const OutputStage store = call.Store(pixels);
+  const int64_t group_bytes = CheckedMul(channels, layout.channel_size());
+  const bool alone = group_bytes + kReadBehind <= kGroupBytes;  // a group of an image at a time
   const RangeU8 all = alone ? RangeU8{} : LayOutU8(context, layout, x, window, call.x_zero, true);
-  const auto compute = [&](int64_t channel, const uint8_t* from) {
-    for (int64_t output = channel % group_ * per_group; output < (channel % group_ + 1) * per_group; ++output) {
+  const auto compute = [&](int64_t item, const uint8_t* from) {
+    for (int64_t output = item % group_ * per_group; output < (item % group_ + 1) * per_group; ++output) {
       const int16_t* taps = taps_.data<int16_t>() + output * taps_.shape()[1];
-      ComputeInt8DepthwiseChannel({.from = from,
-                                   .is_signed = x.is(ElementType::kInt8),
-                                   .row_offsets = layout.row_offsets().data(),
-                                   .rows = static_cast<int64_t>(layout.row_offsets().size()),
-                                   .kernel_offsets = layout.kernel_offsets().data(),
-                                   .weights = taps,
-                                   .kernel_size = kernel,
-                                   .width = layout.output_width(),
-                                   .start = call.starts[static_cast<size_t>(output)],
-                                   .scale = call.scales[static_cast<size_t>(output)],
-                                   .zero = call.y_zero,
-                                   .out_signed = call.y.is(ElementType::kInt8),
-                                   .out = out + (channel / group_ * outputs + output) * pixels});
+      ComputeInt8Taps(
+          {.from = from,
+           .is_signed = x.is(ElementType::kInt8),
+           .row_offsets = layout.row_offsets().data(),
+           .rows = static_cast<int64_t>(layout.row_offsets().size()),
+           .tap_offsets = offsets.data(),
+           .weights = taps,
+           .taps = static_cast<int64_t>(offsets.size()),
+           .width = layout.output_width(),
+           .start = store.add[output],
+           .scale = store.scales == nullptr ? 0 : store.scales[output],
+           .zero = store.zero,
+           .output = TapsOutput(store.kind),
+           .out = static_cast<uint8_t*>(store.data) + (item / group_ * outputs + output) * pixels * store.size()});
     }
   };
-  const double cost = static_cast<double>(pixels * per_group) * (1 + static_cast<double>(kernel) * 0.06);
+  const double cost = static_cast<double>(pixels * per_group) * (1 + static_cast<double>(offsets.size()) * 0.06);
   context.threads().ParallelFor(x.shape()[0] * group_, cost, [&](int64_t begin, int64_t end) {
-    const WorkArray<uint8_t> buffer(static_cast<size_t>(alone ? kChannelBytes : 0));
-    if (alone) std::fill_n(buffer + layout.channel_size(), kReadBehind, uint8_t{0});
-    for (int64_t channel = begin; channel < end; ++channel) {
+    const WorkArray<uint8_t> buffer(static_cast<size_t>(alone ? kGroupBytes : 0));
+    for (int64_t item = begin; item < end; ++item) {
+      CancellationPoint();
       if (!alone) {
-        compute(channel, all.begin + channel * layout.channel_size());
+        compute(item, all.begin + item * group_bytes);
         continue;
       }
-      const uint8_t* from = static_cast<const uint8_t*>(x.raw()) + channel * plane;
-      if (layout.in_place()) {
-        std::memcpy(buffer, from, static_cast<size_t>(plane));
-      } else {
-        layout.LayOut<uint8_t>(from, buffer, static_cast<uint8_t>(call.x_zero));
-      }
-      compute(channel, buffer);
+      LayOutChannels(layout, static_cast<const uint8_t*>(x.raw()) + item * channels * plane, plane, channels,
+                     static_cast<uint8_t>(call.x_zero), buffer);
+      compute(item, buffer);
     }
   });
 }

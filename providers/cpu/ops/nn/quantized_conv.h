@@ -19,9 +19,9 @@ ConvAlgorithm ChooseQuantizedConv(const KernelInfo& info, const ConvInputs& inpu
 
 class QuantizedConv {
  public:
-  /// Gives the weights' memory back. The convolution is one that kernels/conv/choose offers im2col of bytes or a depthwise
-  /// kernel for.
-  QuantizedConv(const KernelInfo& info, const ConvInputs& inputs);
+  /// Gives the weights' memory back. The convolution is one that kernels/conv/choose offers im2col of bytes for, or
+  /// `tap_by_tap` a direct or depthwise kernel.
+  QuantizedConv(const KernelInfo& info, const ConvInputs& inputs, bool tap_by_tap);
 
   int64_t outputs() const { return weights_[0]; }
   Window Fit(const Shape& x, const Tensor* bias) const { return attributes_.Fit(x, weights_, bias); }
@@ -29,12 +29,11 @@ class QuantizedConv {
   void Run(KernelContext& context, const Window& window, Tensor& y) const;
 
  private:
-  bool Depthwise() const { return group_ > 1 && weights_[1] == 1; }
   /// `zeros`: those of the weights as int8, by channel; empty: none.
   std::vector<Requantization::Channel> PackTaps(const Tensor& weights, const std::vector<int32_t>& zeros);
   std::vector<Requantization::Channel> PackGroups(const KernelInfo& info, const Tensor& weights,
                                                   const std::vector<int32_t>& zeros);
-  void RunDepthwise(KernelContext& context, const ConvCall& call) const;
+  void RunTapByTap(KernelContext& context, const ConvCall& call) const;
 
   /// What a group of an image is divided into: `chunks` of so many panels of pixels, and these into `parts` of its outputs.
   struct Pieces {
@@ -60,7 +59,8 @@ class QuantizedConv {
   std::vector<int32_t> weight_zeros_;  // what the pixels' sums are multiplied with, by output channel; empty: the weights
                                        // have no zero points
   std::vector<std::shared_ptr<const PackedWeightsS8>> groups_;
-  Tensor taps_;  // of a depthwise convolution, widened
+  bool tap_by_tap_;
+  Tensor taps_;  // of each output channel, widened
   std::optional<Requantization> requantization_;
 };
 

@@ -16,8 +16,9 @@ class QuantizedConvKernel : public Kernel {
       : inputs_(inputs), algorithm_(ChooseQuantizedConv(info, inputs)) {
     switch (algorithm_) {
       case ConvAlgorithm::kBatchedIm2col: small_.emplace(info, inputs); break;
-      case ConvAlgorithm::kIm2col:
-      case ConvAlgorithm::kDepthwise: fast_.emplace(info, inputs); break;
+      case ConvAlgorithm::kIm2col: fast_.emplace(info, inputs, false); break;
+      case ConvAlgorithm::kDirect:
+      case ConvAlgorithm::kDepthwise: fast_.emplace(info, inputs, true); break;
       default: general_.emplace(info, inputs.weights, inputs.w_zero);
     }
   }

@@ -24,7 +24,7 @@ enum class ConvAlgorithm : uint8_t {
   kImplicitGemm,          // of few outputs: pixels are read where they lie
   kKn2Row,                // a GEMM for all taps, whose results are added up
   kWinograd,              // GEMMs of transformed tiles
-  kDirect,                // NCHW8c: accumulates over taps in a padded image
+  kDirect,                // NCHW8c, bytes of few outputs: accumulates over taps in a padded image
   kDirectByRegions,       // NCHW8c: in place, by regions that read the same taps
   kDepthwise,             // tap by tap
   kDepthwisePlanes,       // NCHW: small square windows, whose rows share what they load

@@ -132,8 +132,9 @@ struct ByteLimits {
   BatchedIm2colLimits batched_rows = {512, 8, 8, 8, 512};
   double panel_element_ns = 0.016, panel_byte_ns = 0.08, strided_byte_ns = 0.154, panel_row_ns = 0.47;
   double pixel_element_ns = 0.046, pixel_byte_ns = 0.029, pixel_tap_ns = 3.9, pixel_entry_ns = 1.7;
-  /// Im2col: bytes of one panel of pixels, and outputs of a group.
-  int64_t panel_bytes = 320 << 10, fewest_outputs = 4;
+  /// Im2col: bytes of one panel of pixels, and outputs of a group. Up to so many are computed tap by tap, without
+  /// gathering; with dot products of bytes those that are too few for im2col.
+  int64_t panel_bytes = 320 << 10, fewest_outputs = 4, direct_outputs = 6;
   /// Of a group in NHWC, where fewer make no rows to speak of, and of a depthwise convolution: what fills the vectors of
   /// any machine.
   int64_t nhwc_channels = 4, nhwc_depthwise_channels = 32;

@@ -1,4 +1,4 @@
-// Inner loop of 8-bit depthwise convolution.
+// Convolution of 8-bit images tap by tap.
 
 #include "kernels/vector/targets.h"
 
@@ -18,45 +18,38 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 namespace {
 
-template <class T>
-void Row(const Int8DepthwiseRow& row) {
-  constexpr int64_t kBlock = 16;
-  const T* from = reinterpret_cast<const T*>(row.from);
-  int64_t x = 0;
-  for (; x + kBlock <= row.width; x += kBlock) {
-    uint32_t acc[kBlock];  // may wrap: the bias is anything
-    for (int64_t i = 0; i < kBlock; ++i) acc[i] = static_cast<uint32_t>(row.start);
-    for (int64_t k = 0; k < row.kernel_size; ++k) {
-      const int32_t w = row.weights[k];
-      const T* at = from + x + row.kernel_offsets[k];
-      for (int64_t i = 0; i < kBlock; ++i) acc[i] += static_cast<uint32_t>(w * at[i]);
-    }
-    for (int64_t i = 0; i < kBlock; ++i) row.out[x + i] = static_cast<int32_t>(acc[i]);
-  }
-  if (x == row.width) return;
-  auto* out = reinterpret_cast<uint32_t*>(row.out);
-  std::fill(out + x, out + row.width, static_cast<uint32_t>(row.start));
-  for (int64_t k = 0; k < row.kernel_size; ++k) {
-    const int32_t w = row.weights[k];
-    const T* at = from + row.kernel_offsets[k];
-    for (int64_t i = x; i < row.width; ++i) out[i] += static_cast<uint32_t>(w * at[i]);
-  }
-}
-
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int kPixels = static_cast<int>(HWY_LANES(int16_t));
 
-/// Requantizes accumulators. `low` and `high` hold every other four, as interleaving left them.
+/// kPixels quantized values of accumulators. `low` and `high` hold every other four, as interleaving left them.
 template <class T>
-HWY_INLINE auto Quantize(const Int8DepthwiseChannel& channel, hn::Vec<D32> low, hn::Vec<D32> high) {
+HWY_INLINE void StorePixels(const Int8TapsChannel& channel, hn::Vec<D32> low, hn::Vec<D32> high, T* out) {
   const hn::ScalableTag<float> df;
   const D16 d16;
   const auto scale = hn::Set(df, channel.scale);
   const auto round = [&](hn::Vec<D32> sum) HWY_ATTR { return RoundToInt32(hn::Mul(hn::ConvertTo(df, sum), scale)); };
   const auto quantized = hn::SaturatedAdd(hn::ReorderDemote2To(d16, round(low), round(high)),
                                           hn::Set(d16, static_cast<int16_t>(channel.zero)));
-  return hn::DemoteTo(hn::Rebind<T, D16>(), quantized);
+  const hn::Rebind<T, D16> quantized_tag;
+  hn::StoreU(hn::DemoteTo(quantized_tag, quantized), quantized_tag, out);
+}
+
+/// The accumulators themselves.
+HWY_INLINE void StorePixels(const Int8TapsChannel& /*channel*/, hn::Vec<D32> low, hn::Vec<D32> high, int32_t* out) {
+  const D32 d32;
+#if HWY_TARGET == HWY_AVX3
+  const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23),
+                second = _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
+  _mm512_storeu_si512(out, _mm512_permutex2var_epi32(low.raw, first, high.raw));
+  _mm512_storeu_si512(out + kPixels / 2, _mm512_permutex2var_epi32(low.raw, second, high.raw));
+#elif HWY_TARGET == HWY_AVX2
+  hn::StoreU(hn::ConcatLowerLower(d32, high, low), d32, out);
+  hn::StoreU(hn::ConcatUpperUpper(d32, high, low), d32, out + kPixels / 2);
+#else  // vectors of four
+  hn::StoreU(low, d32, out);
+  hn::StoreU(high, d32, out + kPixels / 2);
+#endif
 }
 
 /// The taps of a kernel of known size, in pairs, which then stay in registers. Size 0: none.
@@ -64,11 +57,11 @@ template <int kTaps>
 struct Taps {
   static constexpr int kPairs = (kTaps + 1) / 2;
 
-  explicit Taps(const Int8DepthwiseChannel& channel) {
+  explicit Taps(const Int8TapsChannel& channel) {
     for (int p = 0; p < kPairs; ++p) {
       std::memcpy(&weights[p], channel.weights + 2 * p, sizeof(weights[p]));
-      offsets[2 * p] = channel.kernel_offsets[2 * p];
-      offsets[2 * p + 1] = channel.kernel_offsets[std::min(2 * p + 1, kTaps - 1)];  // the last weight of an odd number is 0
+      offsets[2 * p] = channel.tap_offsets[2 * p];
+      offsets[2 * p + 1] = channel.tap_offsets[std::min(2 * p + 1, kTaps - 1)];  // the last weight of an odd number is 0
     }
   }
 
@@ -78,9 +71,9 @@ struct Taps {
 
 HWY_INLINE hn::Vec<D16> PairOf(int32_t pair) { return hn::BitCast(D16(), hn::Set(D32(), pair)); }
 
-/// Quantized values of kPixels pixels whose first tap has its origin `at`. kTaps 0: any number.
+/// kPixels pixels, of which the first has the origin of its taps `at`. kTaps 0: any number.
 template <int kTaps, class U, class T>
-HWY_INLINE hn::Vec<hn::Rebind<U, D16>> Pixels(const Int8DepthwiseChannel& channel, const Taps<kTaps>& taps, const T* at) {
+HWY_INLINE void Pixels(const Int8TapsChannel& channel, const Taps<kTaps>& taps, const T* at, U* out) {
   auto low = hn::Set(D32(), channel.start), high = low;
   if constexpr (kTaps > 0) {
 #pragma GCC unroll 16
@@ -89,21 +82,21 @@ HWY_INLINE hn::Vec<hn::Rebind<U, D16>> Pixels(const Int8DepthwiseChannel& channe
       AddTaps(at + taps.offsets[2 * p], at + taps.offsets[2 * p + 1], weights, weights, low, high);
     }
   } else {
-    for (int64_t k = 0; k < channel.kernel_size; k += 2) {
+    for (int64_t k = 0; k < channel.taps; k += 2) {
       int32_t pair;
       std::memcpy(&pair, channel.weights + k, sizeof(pair));
-      const int64_t second = k + 1 < channel.kernel_size ? k + 1 : k;
-      AddTaps(at + channel.kernel_offsets[k], at + channel.kernel_offsets[second], PairOf(pair), PairOf(pair), low, high);
+      const int64_t second = k + 1 < channel.taps ? k + 1 : k;
+      AddTaps(at + channel.tap_offsets[k], at + channel.tap_offsets[second], PairOf(pair), PairOf(pair), low, high);
     }
   }
-  return Quantize<U>(channel, low, high);
+  StorePixels(channel, low, high, out);
 }
 
 /// Rows shorter than half a vector at equal distances are computed as one, with what is between them.
 constexpr int64_t kShortRow = kPixels / 2;
 constexpr int64_t kMostTogether = 16 * kPixels;
 
-bool RowsAreShort(const Int8DepthwiseChannel& channel) {
+bool RowsAreShort(const Int8TapsChannel& channel) {
   if (channel.width > kShortRow || channel.rows < 2) return false;
   const int64_t pitch = channel.row_offsets[1] - channel.row_offsets[0];
   if (pitch < channel.width || pitch > kPixels || (channel.rows - 1) * pitch + channel.width > kMostTogether) return false;
@@ -114,26 +107,23 @@ bool RowsAreShort(const Int8DepthwiseChannel& channel) {
 }
 
 template <int kTaps, class T, class U>
-void ShortRows(const Int8DepthwiseChannel& channel) {
-  const hn::Rebind<U, D16> quantized_tag;
+void ShortRows(const Int8TapsChannel& channel) {
   const Taps<kTaps> taps(channel);
   const T* from = reinterpret_cast<const T*>(channel.from) + channel.row_offsets[0];
   const int64_t pitch = channel.row_offsets[1] - channel.row_offsets[0], end = (channel.rows - 1) * pitch + channel.width;
   HWY_ALIGN U buffer[kMostTogether + kPixels];
-  for (int64_t x = 0; x < end; x += kPixels)
-    hn::StoreU(Pixels<kTaps, U>(channel, taps, from + x), quantized_tag, buffer + x);
+  for (int64_t x = 0; x < end; x += kPixels) Pixels<kTaps>(channel, taps, from + x, buffer + x);
   U* out = static_cast<U*>(channel.out);
   int64_t r = 0;
   // Half a vector each, as long as the next rows overwrite what it computes too much.
   for (; (channel.rows - r) * channel.width >= kShortRow; ++r)
-    std::memcpy(out + r * channel.width, buffer + r * pitch, kShortRow);
+    std::memcpy(out + r * channel.width, buffer + r * pitch, kShortRow * sizeof(U));
   for (; r < channel.rows; ++r) std::copy_n(buffer + r * pitch, channel.width, out + r * channel.width);
 }
 
 template <int kTaps, class T, class U>
-void Channel(const Int8DepthwiseChannel& channel) {
+void Channel(const Int8TapsChannel& channel) {
   if (RowsAreShort(channel)) return ShortRows<kTaps, T, U>(channel);
-  const hn::Rebind<U, D16> quantized_tag;
   const T* base = reinterpret_cast<const T*>(channel.from);
   U* out = static_cast<U*>(channel.out);
   const U* end = out + channel.rows * channel.width;
@@ -141,23 +131,22 @@ void Channel(const Int8DepthwiseChannel& channel) {
   for (int64_t r = 0; r < channel.rows; ++r, out += channel.width) {
     const T* row = base + channel.row_offsets[r];
     for (int64_t x = 0; x < channel.width; x += kPixels) {
-      const auto quantized = Pixels<kTaps, U>(channel, taps, row + x);
       if (out + x + kPixels <= end) {  // what reaches past the row is overwritten by the next
-        hn::StoreU(quantized, quantized_tag, out + x);
+        Pixels<kTaps>(channel, taps, row + x, out + x);
       } else {
         HWY_ALIGN U buffer[kPixels];
-        hn::StoreU(quantized, quantized_tag, buffer);
-        std::memcpy(out + x, buffer, static_cast<size_t>(channel.width - x));
+        Pixels<kTaps>(channel, taps, row + x, buffer);
+        std::copy_n(buffer, std::min<int64_t>(channel.width - x, kPixels), out + x);
       }
     }
   }
 }
 
 template <class T, class U>
-void AnyChannel(const Int8DepthwiseChannel& channel) {
-  channel.kernel_size == 9    ? Channel<9, T, U>(channel)
-  : channel.kernel_size == 25 ? Channel<25, T, U>(channel)
-                              : Channel<0, T, U>(channel);
+void AnyChannel(const Int8TapsChannel& channel) {
+  channel.taps == 9    ? Channel<9, T, U>(channel)
+  : channel.taps == 25 ? Channel<25, T, U>(channel)
+                       : Channel<0, T, U>(channel);
 }
 
 /// Every other byte of 2 * count - 1.
@@ -181,11 +170,15 @@ void Halve(const uint8_t* from, int64_t count, const uint8_t* end, uint8_t* to) 
 
 }  // namespace
 
-void DepthwiseChannel(const Int8DepthwiseChannel& channel) {
-  if (channel.is_signed) {
-    channel.out_signed ? AnyChannel<int8_t, int8_t>(channel) : AnyChannel<int8_t, uint8_t>(channel);
-  } else {
-    channel.out_signed ? AnyChannel<uint8_t, int8_t>(channel) : AnyChannel<uint8_t, uint8_t>(channel);
+void TapsChannel(const Int8TapsChannel& channel) {
+  const bool is_signed = channel.is_signed;
+  switch (channel.output) {
+    case Int8TapsChannel::kUInt8:
+      return is_signed ? AnyChannel<int8_t, uint8_t>(channel) : AnyChannel<uint8_t, uint8_t>(channel);
+    case Int8TapsChannel::kInt8:
+      return is_signed ? AnyChannel<int8_t, int8_t>(channel) : AnyChannel<uint8_t, int8_t>(channel);
+    case Int8TapsChannel::kAccumulators:
+      return is_signed ? AnyChannel<int8_t, int32_t>(channel) : AnyChannel<uint8_t, int32_t>(channel);
   }
 }
 
@@ -197,20 +190,16 @@ void Halves(const ImageU8& image, const uint8_t* in, const uint8_t* end, uint8_t
   }
 }
 
-void DepthwiseRow(const Int8DepthwiseRow& row) { row.is_signed ? Row<int8_t>(row) : Row<uint8_t>(row); }
-
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tessera::cpu {
-HWY_EXPORT(DepthwiseRow);
-HWY_EXPORT(DepthwiseChannel);
+HWY_EXPORT(TapsChannel);
 HWY_EXPORT(Halves);
 void SplitColumns(const ImageU8& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(Halves)(image, in, end, out);
 }
-void ComputeInt8DepthwiseChannel(const Int8DepthwiseChannel& channel) { HWY_DYNAMIC_DISPATCH(DepthwiseChannel)(channel); }
-void ComputeInt8DepthwiseRow(const Int8DepthwiseRow& row) { HWY_DYNAMIC_DISPATCH(DepthwiseRow)(row); }
+void ComputeInt8Taps(const Int8TapsChannel& channel) { HWY_DYNAMIC_DISPATCH(TapsChannel)(channel); }
 }  // namespace tessera::cpu
 #endif

@@ -1,40 +1,31 @@
 #pragma once
 
-// Inner loop of 8-bit depthwise convolution.
+// Convolution of 8-bit images tap by tap: depthwise, or of all channels of a group where its outputs are few.
 
 #include <cstdint>
 
 namespace tessera::cpu {
 
-struct Int8DepthwiseRow {
-  const uint8_t* from;  // the channel as ConvInput lays it out, at this output row
-  bool is_signed;
-  const int64_t* kernel_offsets;
-  const int16_t* weights;  // zero point subtracted
-  int64_t kernel_size;
-  int64_t width;
-  int32_t start;  // bias, less the input's zero point times the sum of the weights
-  int32_t* out;
-};
+/// A whole output channel, requantized or as accumulators. 64 bytes after the last channel that it reads may be read.
+struct Int8TapsChannel {
+  enum Output : uint8_t { kUInt8, kInt8, kAccumulators };
 
-void ComputeInt8DepthwiseRow(const Int8DepthwiseRow& row);
-
-/// A whole output channel, requantized. 64 bytes after the channel's last may be read.
-struct Int8DepthwiseChannel {
-  const uint8_t* from;  // the channel as ConvInput lays it out
+  const uint8_t* from;  // the first of the channels that it reads, as ConvInput lays them out
   bool is_signed;
   const int64_t* row_offsets;  // of the output rows
   int64_t rows;
-  const int64_t* kernel_offsets;
-  const int16_t* weights;  // zero point subtracted, whole pairs
-  int64_t kernel_size;
+  const int64_t* tap_offsets;
+  const int16_t* weights;  // of the taps, zero point subtracted, whole pairs
+  int64_t taps;
   int64_t width;
-  int32_t start;  // of the accumulators
-  float scale;
-  int32_t zero;  // the output's zero point
-  bool out_signed;
+  int32_t start;  // of the accumulators, which may wrap
+  float scale;    // of quantized values
+  int32_t zero;   // the output's zero point
+  Output output;
   void* out;
 };
+
+void ComputeInt8Taps(const Int8TapsChannel& channel);
 
 /// Rows of bytes, split into their even and their odd columns.
 struct ImageU8 {
@@ -44,7 +35,5 @@ struct ImageU8 {
 
 /// `end`: of what may be read.
 void SplitColumns(const ImageU8& image, const uint8_t* in, const uint8_t* end, uint8_t* out);
-
-void ComputeInt8DepthwiseChannel(const Int8DepthwiseChannel& channel);
 
 }  // namespace tessera::cpu

@@ -86,6 +86,7 @@ TEST(SmallQuantizedConv, GivesTheSameValues) {
            QuantizedConvolution{{4, 33, 4, 4}, {16, 33, 1, 1}, {0, 0, 0, 0}, {1, 1}},
            QuantizedConvolution{{4, 33, 7, 5}, {21, 33, 3, 2}, {1, 0, 2, 1}, {2, 3}},
            QuantizedConvolution{{3, 40, 9}, {24, 40, 5}, {2, 2}, {1}, 60},
+           QuantizedConvolution{{2, 19, 9, 21}, {3, 19, 3, 3}, {1, 1, 1, 1}, {2, 1}},  // tap by tap
            QuantizedConvolution{{2, 8, 2, 2, 3}, {16, 8, 2, 2, 2}, {0, 0, 0, 1, 1, 1}, {1, 1, 1}},
        }) {
     for (const ElementType x_type : {ElementType::kUInt8, ElementType::kInt8}) {
