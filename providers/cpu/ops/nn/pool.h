@@ -220,9 +220,18 @@ class PoolPlanes {
 
   /// Few windows with few taps, and planes enough for the lanes of vectors.
   bool TakesTinyPlanes() const {
-    constexpr int64_t kMostTaps = 64, kFewestPlanes = 16;
-    return window_.input.num_elements() <= kMostTaps && window_.output.num_elements() <= kMostTaps &&
-           items_ / output_rows_ >= kFewestPlanes && TapsInside() <= kMostTaps;
+    constexpr int64_t kFewTaps = 64, kMostTaps = 200, kFewestPlanes = 16, kPlanesPerTap = 4;
+    const int64_t planes = items_ / output_rows_;
+    if (planes < kFewestPlanes || window_.input.num_elements() > kMostOfTinyPlane ||
+        window_.output.num_elements() > kMostOfTinyPlane)
+      return false;
+    const int64_t taps = TapsInside();
+    if (taps <= kFewTaps) return true;
+    // Many taps need more planes, for which they are listed once. And where all windows are whole and move by one, passes
+    // along rows share what overlaps.
+    const bool dense = taps == window_.output.num_elements() * window_.kernel.num_elements() &&
+                       std::ranges::all_of(window_.strides, [](int64_t stride) { return stride == 1; });
+    return taps <= kMostTaps && planes >= kPlanesPerTap * taps && !(dense && window_.kernel.num_elements() > 3);
   }
 
   /// Of all windows of a plane.
