@@ -212,6 +212,26 @@ T Reduce(const T* in, int64_t count) {
   return result;
 }
 
+void SlicesMax(const float* const* slices, int64_t count, int64_t size, float* to) {
+  using Op = PoolOp<float, PoolKind::kMax>;
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (count == 0) {
+    std::fill_n(to, size, Op::Identity());
+    return;
+  }
+  int64_t x = 0;
+  for (; x + lanes <= size; x += lanes) {
+    auto v = hn::LoadU(d, slices[0] + x);
+    for (int64_t s = 1; s < count; ++s) v = Op::Combine(v, hn::LoadU(d, slices[s] + x));
+    hn::StoreU(v, d, to + x);
+  }
+  for (; x < size; ++x) {
+    to[x] = slices[0][x];
+    for (int64_t s = 1; s < count; ++s) to[x] = Op::CombineOne(to[x], slices[s][x]);
+  }
+}
+
 template <class T>
 T DispatchReduce(PoolKind kind, const T* in, int64_t count) {
   switch (kind) {
@@ -249,8 +269,13 @@ HWY_EXPORT(SmallPlanesFloat);
 HWY_EXPORT(SmallPlanesDouble);
 HWY_EXPORT(SmallPlanesUInt8);
 HWY_EXPORT(SmallPlanesInt8);
+HWY_EXPORT(SlicesMax);
 HWY_EXPORT(ReduceFloat);
 HWY_EXPORT(ReduceDouble);
+
+void MaxOfSlices(const float* const* slices, int64_t count, int64_t size, float* to) {
+  HWY_DYNAMIC_DISPATCH(SlicesMax)(slices, count, size, to);
+}
 
 template <>
 float ReducePoolRow<float>(PoolKind kind, const float* in, int64_t count) {

@@ -109,23 +109,34 @@ TEST_P(TinyPlanes, OfEverySize) {
 }
 
 struct SmallPool {
-  int64_t height, width;
+  Shape image;
   std::vector<int64_t> kernel, strides, pads;
 };
 
-/// A maximum or a mean of what a window has of its plane.
-float PooledAt(const SmallPool& pool, bool is_max, const float* plane, int64_t y, int64_t x) {
+/// The index along each axis of the flat index `i`.
+Shape IndexOf(int64_t i, std::span<const int64_t> sizes) {
+  Shape index(sizes.size());
+  for (size_t axis = sizes.size(); axis-- > 0; i /= sizes[axis]) index[axis] = i % sizes[axis];
+  return index;
+}
+
+/// A maximum, NaN where an element is, or a mean of what a window has of its plane.
+float PooledAt(const SmallPool& pool, bool is_max, const float* plane, const Shape& output) {
   double sum = 0, most = -kInfinity;
   int64_t count = 0;
-  for (int64_t i = 0; i < pool.kernel[0]; ++i) {
-    for (int64_t j = 0; j < pool.kernel[1]; ++j) {
-      const int64_t row = y * pool.strides[0] - pool.pads[0] + i, column = x * pool.strides[1] - pool.pads[1] + j;
-      if (row < 0 || row >= pool.height || column < 0 || column >= pool.width) continue;
-      const double value = plane[row * pool.width + column];
-      sum += value;
-      most = std::max(most, value);
-      ++count;
+  const Shape kernel{std::span<const int64_t>(pool.kernel)};
+  for (int64_t k = 0; k < kernel.num_elements(); ++k) {
+    const Shape tap = IndexOf(k, pool.kernel);
+    int64_t at = 0;
+    for (size_t i = 0; i < kernel.rank() && at >= 0; ++i) {
+      const int64_t along = output[i] * pool.strides[i] - pool.pads[i] + tap[i];
+      at = along < 0 || along >= pool.image[i] ? -1 : at * pool.image[i] + along;
     }
+    if (at < 0) continue;
+    const double value = plane[at];
+    sum += value;
+    most = std::isnan(value) || std::isnan(most) ? std::nan("") : std::max(most, value);
+    ++count;
   }
   return static_cast<float>(is_max ? most : sum / static_cast<double>(std::max<int64_t>(count, 1)));
 }
@@ -133,36 +144,85 @@ float PooledAt(const SmallPool& pool, bool is_max, const float* plane, int64_t y
 /// Whichever way the planes go, the result is the definition's.
 void ExpectDefinition(const SmallPool& pool, bool is_max, bool ceil, int64_t planes) {
   ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {-1, -1, -1, -1}).Output("y", ElementType::kFloat, {-1, -1, -1, -1});
+  const size_t rank = pool.image.rank();
+  std::vector<int64_t> dims = {1, planes};
+  dims.insert(dims.end(), pool.image.begin(), pool.image.end());
+  model.Input("x", ElementType::kFloat, dims).AnyOutput("y", ElementType::kFloat);
   auto& node = model.Node(is_max ? "MaxPool" : "AveragePool", {"x"}, {"y"});
   Ints(Ints(Ints(node, "kernel_shape", pool.kernel), "strides", pool.strides), "pads", pool.pads);
   Int(node, "ceil_mode", ceil ? 1 : 0);
   std::mt19937 random(static_cast<unsigned>(planes));
-  std::uniform_real_distribution<float> number(-2, 2);
-  std::vector<float> x(static_cast<size_t>(planes * pool.height * pool.width));
-  for (float& value : x) value = number(random);
-  const std::vector<Value> found = model.Session().Run(std::vector<std::string>{"x"},
-                                                       std::vector<Value>{Floats({1, planes, pool.height, pool.width}, x)});
+  const std::vector<float> x = Elements(static_cast<size_t>(planes * pool.image.num_elements()), random);
+  const auto found = model.Session().Run(std::vector<std::string>{"x"}, std::vector<Value>{Floats(dims, x)});
   const Shape& shape = found[0].tensor().shape();
   const std::vector<float> y = ToVector(found[0]);
+  const auto outputs = shape.dims().subspan(2);
+  const int64_t of_plane = shape.SizeOfRange(2, 2 + rank);
   for (int64_t i = 0; i < shape.num_elements(); ++i) {
-    const int64_t plane = i / (shape[2] * shape[3]);
-    const float expected =
-        PooledAt(pool, is_max, x.data() + plane * pool.height * pool.width, i / shape[3] % shape[2], i % shape[3]);
-    ASSERT_NEAR(y[static_cast<size_t>(i)], expected, 1e-6) << i << " of " << planes << " planes";
+    const float* plane = x.data() + i / of_plane * pool.image.num_elements();
+    const float expected = PooledAt(pool, is_max, plane, IndexOf(i % of_plane, outputs)),
+                result = y[static_cast<size_t>(i)];
+    const bool same = std::isnan(expected) ? std::isnan(result) : result == expected || std::abs(result - expected) < 1e-6f;
+    ASSERT_TRUE(same) << result << " for " << expected << " at " << i << " of " << planes << " planes";
+  }
+}
+
+void ExpectDefinitions(std::initializer_list<int64_t> counts, std::initializer_list<SmallPool> pools) {
+  for (const SmallPool& pool : pools) {
+    for (const bool is_max : {true, false}) {
+      for (const bool ceil : {true, false}) {
+        for (const int64_t planes : counts) ExpectDefinition(pool, is_max, ceil, planes);
+      }
+    }
   }
 }
 
 TEST_P(TinyPlanes, AreThoseOfTheDefinition) {
-  for (const SmallPool& pool :
-       {SmallPool{4, 4, {5, 5}, {2, 2}, {2, 2, 2, 2}}, SmallPool{5, 5, {2, 1}, {1, 1}, {0, 0, 0, 0}},
-        SmallPool{3, 3, {3, 3}, {1, 1}, {1, 1, 1, 1}}, SmallPool{1, 25, {1, 2}, {1, 1}, {0, 0, 0, 0}},
-        SmallPool{4, 4, {3, 3}, {2, 2}, {0, 0, 1, 1}}, SmallPool{2, 1, {2, 2}, {1, 2}, {1, 0, 0, 1}},
-        SmallPool{7, 7, {3, 3}, {2, 2}, {1, 1, 1, 1}}, SmallPool{6, 6, {3, 3}, {1, 1}, {0, 0, 0, 0}},
-        SmallPool{1, 17, {1, 9}, {1, 4}, {0, 4, 0, 4}}, SmallPool{8, 8, {2, 2}, {3, 3}, {0, 0, 0, 0}}}) {
-    for (const bool is_max : {true, false}) {
-      for (const bool ceil : {true, false}) {
-        for (const int64_t planes : {1, 16, 37, 900}) ExpectDefinition(pool, is_max, ceil, planes);
+  // So many planes that their taps may be many.
+  ExpectDefinitions({1, 17, 804}, {{{4, 4}, {5, 5}, {2, 2}, {2, 2, 2, 2}},
+                                   {{5, 5}, {2, 1}, {1, 1}, {0, 0, 0, 0}},
+                                   {{3, 3}, {3, 3}, {1, 1}, {1, 1, 1, 1}},
+                                   {{1, 25}, {1, 2}, {1, 1}, {0, 0, 0, 0}},
+                                   {{4, 4}, {3, 3}, {2, 2}, {0, 0, 1, 1}},
+                                   {{2, 1}, {2, 2}, {1, 2}, {1, 0, 0, 1}},
+                                   {{7, 7}, {3, 3}, {2, 2}, {1, 1, 1, 1}},
+                                   {{6, 6}, {3, 3}, {1, 1}, {0, 0, 0, 0}},
+                                   {{1, 17}, {1, 9}, {1, 4}, {0, 4, 0, 4}},
+                                   {{8, 8}, {2, 2}, {3, 3}, {0, 0, 0, 0}},
+                                   {{50}, {3}, {4}, {0, 0}},
+                                   {{7}, {5}, {2}, {1, 2}}});
+}
+
+TEST_P(TinyPlanes, AndOfMoreAxes) {
+  ExpectDefinitions({1, 17, 36}, {{{8, 8, 8}, {2, 2, 2}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+                                  {{5, 7, 9}, {3, 3, 3}, {2, 2, 2}, {1, 1, 1, 1, 1, 1}},
+                                  {{4, 6, 6}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},  // slices as planes
+                                  {{4, 6, 6}, {1, 3, 3}, {2, 1, 1}, {0, 1, 1, 0, 1, 1}},  // some of the slices
+                                  {{4, 6, 6}, {1, 2, 2}, {1, 1, 1}, {0, 1, 0, 0, 0, 0}},
+                                  {{2, 5, 17}, {4, 2, 3}, {3, 2, 3}, {3, 0, 1, 3, 1, 1}},
+                                  {{3, 1, 1}, {2, 1, 1}, {1, 1, 1}, {1, 0, 0, 1, 0, 0}},
+                                  {{3, 2, 4, 5}, {1, 2, 2, 3}, {1, 1, 2, 1}, {0, 0, 0, 0, 0, 0, 0, 0}},
+                                  {{3, 2, 4, 5}, {2, 1, 2, 3}, {1, 1, 1, 1}, {1, 0, 0, 1, 0, 0, 1, 1}}});
+}
+
+TEST_P(TinyPlanes, MaximaOfSlices) {
+  std::mt19937 random(3);
+  for (const int64_t count : {0, 1, 2, 5}) {
+    for (int64_t size = 1; size < 40; ++size) {
+      std::vector<std::vector<float>> slices;
+      for (int64_t s = 0; s < count; ++s) slices.push_back(Elements(static_cast<size_t>(size), random));
+      std::vector<const float*> pointers;
+      for (const auto& slice : slices) pointers.push_back(slice.data());
+      const Guarded<float> out(static_cast<size_t>(size));
+      cpu::MaxOfSlices(pointers.data(), count, size, out.data());
+      for (int64_t i = 0; i < size; ++i) {
+        float expected = -kInfinity;
+        for (const auto& slice : slices) {
+          const float x = slice[static_cast<size_t>(i)];
+          expected = std::isnan(x) || std::isnan(expected) ? std::nanf("") : std::max(expected, x);
+        }
+        ASSERT_TRUE(out.data()[i] == expected || (std::isnan(expected) && std::isnan(out.data()[i])))
+            << i << " of " << size;
       }
     }
   }
