@@ -139,6 +139,9 @@ void SmallPlanesOf(const SmallPlanes<T>& planes, int64_t count, const T* in, T* 
                         planes.padded[0] <= planes.input[0];
   const bool strips =
       planes.strides[0] == 1 && planes.strides[1] == 1 && planes.dilations[0] == 1 && planes.dilations[1] == 1;
+  // Windows of one column: all rows are one.
+  const int64_t together =
+      planes.kernel[1] == 1 && planes.strides[0] == 1 && planes.padded[1] == width ? planes.output[0] : 1;
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   std::fill_n(buffer, planes.padded[0] * planes.padded[1] + kPoolSlack, identity);
   for (int64_t p = 0; p < count; ++p, in += size) {
@@ -157,8 +160,8 @@ void SmallPlanesOf(const SmallPlanes<T>& planes, int64_t count, const T* in, T* 
       }
     }
     const T* scales = planes.scales;
-    for (int64_t r = 0; r < planes.output[0]; ++r, out += width) {
-      SmallRow<kKind, KH, KW>(planes, from, Piece<T>{nullptr, out, out_end, width, scales});
+    for (int64_t r = 0; r < planes.output[0]; r += together, out += together * width) {
+      SmallRow<kKind, KH, KW>(planes, from, Piece<T>{nullptr, out, out_end, together * width, scales});
       from += planes.strides[0] * planes.padded[1];
       if (scales != nullptr) scales += width;
     }
