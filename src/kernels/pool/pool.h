@@ -71,6 +71,9 @@ struct SmallPlanes {
 template <class T>
 void PoolSmallPlanes(const SmallPlanes<T>& planes, int64_t count, const T* in, T* buffer, T* out);
 
+/// The maximum, element by element, of `count` slices of `size` elements.
+void MaxOfSlices(const float* const* slices, int64_t count, int64_t size, float* to);
+
 /// Maximum or sum over a whole row; T is float or double.
 template <class T>
 T ReducePoolRow(PoolKind kind, const T* in, int64_t count);

@@ -139,6 +139,9 @@ void SmallPlanesOf(const SmallPlanes<T>& planes, int64_t count, const T* in, T* 
                         planes.padded[0] <= planes.input[0];
   const bool strips =
       planes.strides[0] == 1 && planes.strides[1] == 1 && planes.dilations[0] == 1 && planes.dilations[1] == 1;
+  // Windows of one column: all rows are one.
+  const int64_t together =
+      planes.kernel[1] == 1 && planes.strides[0] == 1 && planes.padded[1] == width ? planes.output[0] : 1;
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   std::fill_n(buffer, planes.padded[0] * planes.padded[1] + kPoolSlack, identity);
   for (int64_t p = 0; p < count; ++p, in += size) {
@@ -157,8 +160,8 @@ void SmallPlanesOf(const SmallPlanes<T>& planes, int64_t count, const T* in, T* 
       }
     }
     const T* scales = planes.scales;
-    for (int64_t r = 0; r < planes.output[0]; ++r, out += width) {
-      SmallRow<kKind, KH, KW>(planes, from, Piece<T>{nullptr, out, out_end, width, scales});
+    for (int64_t r = 0; r < planes.output[0]; r += together, out += together * width) {
+      SmallRow<kKind, KH, KW>(planes, from, Piece<T>{nullptr, out, out_end, together * width, scales});
       from += planes.strides[0] * planes.padded[1];
       if (scales != nullptr) scales += width;
     }
@@ -212,6 +215,26 @@ T Reduce(const T* in, int64_t count) {
   return result;
 }
 
+void SlicesMax(const float* const* slices, int64_t count, int64_t size, float* to) {
+  using Op = PoolOp<float, PoolKind::kMax>;
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (count == 0) {
+    std::fill_n(to, size, Op::Identity());
+    return;
+  }
+  int64_t x = 0;
+  for (; x + lanes <= size; x += lanes) {
+    auto v = hn::LoadU(d, slices[0] + x);
+    for (int64_t s = 1; s < count; ++s) v = Op::Combine(v, hn::LoadU(d, slices[s] + x));
+    hn::StoreU(v, d, to + x);
+  }
+  for (; x < size; ++x) {
+    to[x] = slices[0][x];
+    for (int64_t s = 1; s < count; ++s) to[x] = Op::CombineOne(to[x], slices[s][x]);
+  }
+}
+
 template <class T>
 T DispatchReduce(PoolKind kind, const T* in, int64_t count) {
   switch (kind) {
@@ -249,8 +272,13 @@ HWY_EXPORT(SmallPlanesFloat);
 HWY_EXPORT(SmallPlanesDouble);
 HWY_EXPORT(SmallPlanesUInt8);
 HWY_EXPORT(SmallPlanesInt8);
+HWY_EXPORT(SlicesMax);
 HWY_EXPORT(ReduceFloat);
 HWY_EXPORT(ReduceDouble);
+
+void MaxOfSlices(const float* const* slices, int64_t count, int64_t size, float* to) {
+  HWY_DYNAMIC_DISPATCH(SlicesMax)(slices, count, size, to);
+}
 
 template <>
 float ReducePoolRow<float>(PoolKind kind, const float* in, int64_t count) {

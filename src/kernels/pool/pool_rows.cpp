@@ -255,14 +255,18 @@ void RunBlock(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, 
     std::fill_n(to, block.left, identity);
     std::fill(to + block.left + block.width, to + block.span + 3 * lanes, identity);
   }
+  // One row under the windows is read where it lies if vectors along it stay inside.
+  const bool inside = kAlong == kKind && along.stride == 1 && block.width == block.span && block.output >= lanes;
+  const auto alone = [inside](const PoolRow<T>& row) { return inside && row.row_count == 1; };
   const int64_t ahead = kPoolDepth - 1, work = std::min(kPoolBlock, along.output) * along.kernel;
   for (int64_t r = 0; r < count + ahead; ++r) {
     look.Pass(work + (r < count ? rows[r].row_count * block.width : 0));
-    if (r < count && block.width > 0)
+    if (r < count && block.width > 0 && !alone(rows[r]))
       CombineRows<T, kKind>(rows[r], block.first, block.width, buffer + r % kPoolDepth * buffer_row + block.left);
     if (r < ahead) continue;
     Piece<T> piece = results.PieceOf(rows[r - ahead], r - ahead);
-    piece.from = buffer + (r - ahead) % kPoolDepth * buffer_row;
+    piece.from =
+        alone(rows[r - ahead]) ? rows[r - ahead].rows[0] + block.first : buffer + (r - ahead) % kPoolDepth * buffer_row;
     CombineColumnsOf<T, kAlong>(along, piece);
   }
 }

@@ -7,6 +7,9 @@
 
 namespace tessera::cpu {
 
+/// Elements of an input plane, and of an output plane.
+inline constexpr int64_t kMostOfTinyPlane = 64;
+
 /// A pooling of planes of so few pixels that vectors lie across planes, one in each lane.
 struct TinyPlanes {
   PoolKind kind;

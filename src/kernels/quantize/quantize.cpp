@@ -29,7 +29,7 @@ HWY_INLINE T QuantizeOne(float x, float zero, float low, float high) {
   return static_cast<T>(static_cast<int32_t>(std::nearbyint(x)) + static_cast<int32_t>(zero));
 }
 
-/// Whole vectors with one scale and zero point to bytes; gives how many elements it did.
+/// Vectors with one scale and zero point to bytes; gives how many elements it did.
 template <class T>
 HWY_INLINE int64_t QuantizeVectors(const float* x, float scale, float zero, float low, float high, T* y, int64_t count) {
   const hn::ScalableTag<float> d;
@@ -48,11 +48,12 @@ HWY_INLINE int64_t QuantizeVectors(const float* x, float scale, float zero, floa
   };
   int64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-#if HWY_TARGET == HWY_AVX3
-    const auto rounded = [&](int64_t at) HWY_ATTR { return RoundedVector{_mm512_cvtps_epi32(clamped(at).raw)}; };
-    const auto quantized = PackQuantized<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes),
-                                            static_cast<int32_t>(zero));
-    _mm512_storeu_si512(y + i, quantized);
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+    // Of clamped numbers, which any conversion takes.
+    const auto rounded = [&](int64_t at) HWY_ATTR { return RoundToInt32(clamped(at)); };
+    StoreQuantized(PackQuantized<T>(rounded(i), rounded(i + lanes), rounded(i + 2 * lanes), rounded(i + 3 * lanes),
+                                    static_cast<int32_t>(zero)),
+                   y + i);
 #else
     store(i);
     store(i + lanes);
@@ -61,7 +62,9 @@ HWY_INLINE int64_t QuantizeVectors(const float* x, float scale, float zero, floa
 #endif
   }
   for (; i + lanes <= count; i += lanes) store(i);
-  return i;
+  if (i == count || count < lanes) return i;
+  store(count - lanes);  // some once more
+  return count;
 }
 
 template <class T>
@@ -83,6 +86,26 @@ void Quantize(const float* x, const float* scales, const float* zeros, int64_t s
   for (; i < count; ++i) y[i] = QuantizeOne<T>(x[i] / scale, zero, low, high);
 }
 
+/// Fewer bytes than fill a vector of twice D's size.
+template <class D, class T>
+HWY_INLINE void DequantizeFew(D d, const T* x, float scale, float zero, float* y, int64_t count) {
+  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(d));
+  if (count >= kLanes) {
+    const hn::RebindToSigned<D> di;
+    const hn::Rebind<T, D> d8;
+    const auto store = [&](int64_t at) HWY_ATTR {
+      const auto difference = hn::Sub(hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(d8, x + at))), hn::Set(d, zero));
+      hn::StoreU(hn::Mul(difference, hn::Set(d, scale)), d, y + at);
+    };
+    store(0);
+    store(count - kLanes);
+  } else if constexpr (kLanes > 4) {
+    DequantizeFew(hn::Half<D>(), x, scale, zero, y, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
+  }
+}
+
 /// Bytes with one scale and zero point, short rows of them too: the planes of small images.
 template <class T>
 HWY_INLINE void DequantizeBytes(const T* x, float scale, float zero, float* y, int64_t count) {
@@ -90,6 +113,7 @@ HWY_INLINE void DequantizeBytes(const T* x, float scale, float zero, float* y, i
   const hn::RebindToSigned<decltype(d)> di;
   const hn::Rebind<T, decltype(d)> d8;
   constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float));
+  if (count < 2 * kLanes) return DequantizeFew(d, x, scale, zero, y, count);
   const auto scales = hn::Set(d, scale), zeros = hn::Set(d, zero);
   const auto wide = [&](const T* from) HWY_ATTR {
     return hn::Mul(hn::Sub(hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(d8, from))), zeros), scales);
@@ -103,10 +127,7 @@ HWY_INLINE void DequantizeBytes(const T* x, float scale, float zero, float* y, i
     hn::StoreU(e, d, y + i + 3 * kLanes);
   }
   for (; i + kLanes <= count; i += kLanes) hn::StoreU(wide(x + i), d, y + i);
-  if (i == count) return;
-  T rest[kLanes] = {};
-  std::copy(x + i, x + count, rest);
-  StoreFirst(d, wide(rest), y + i, count - i);
+  if (i < count) hn::StoreU(wide(x + count - kLanes), d, y + count - kLanes);  // some once more
 }
 
 template <class T>
@@ -127,6 +148,15 @@ void Dequantize(const void* in, const float* scales, const float* zeros, int64_t
   }
 }
 
+template <class T>
+void DequantizePlanes(const void* in, const float* scales, const float* zeros, int64_t planes, float* y, int64_t count) {
+  const T* x = static_cast<const T*>(in);
+  for (int64_t p = 0; p < planes; ++p) Dequantize<T>(x + p * count, scales + p, zeros + p, 0, y + p * count, count);
+}
+
+template <class T>
+constexpr DequantizeLoops kDequantizeLoops = {Dequantize<T>, DequantizePlanes<T>};
+
 }  // namespace
 
 QuantizeLoop QuantizeLoopOf(ElementType type) {
@@ -140,14 +170,14 @@ QuantizeLoop QuantizeLoopOf(ElementType type) {
   }
 }
 
-DequantizeLoop DequantizeLoopOf(ElementType type) {
+DequantizeLoops DequantizeLoopsOf(ElementType type) {
   switch (type) {
-    case ElementType::kFloat: return Dequantize<float>;
-    case ElementType::kInt8: return Dequantize<int8_t>;
-    case ElementType::kUInt8: return Dequantize<uint8_t>;
-    case ElementType::kInt16: return Dequantize<int16_t>;
-    case ElementType::kUInt16: return Dequantize<uint16_t>;
-    default: return nullptr;
+    case ElementType::kFloat: return kDequantizeLoops<float>;
+    case ElementType::kInt8: return kDequantizeLoops<int8_t>;
+    case ElementType::kUInt8: return kDequantizeLoops<uint8_t>;
+    case ElementType::kInt16: return kDequantizeLoops<int16_t>;
+    case ElementType::kUInt16: return kDequantizeLoops<uint16_t>;
+    default: return {nullptr, nullptr};
   }
 }
 
@@ -188,21 +218,22 @@ void CombineTyped(const QuantizedArithmetic& how, const T* a, const T* b, T* out
   const auto a_scale = hn::Set(df, how.a_scale), b_scale = hn::Set(df, how.b_scale), offset = hn::Set(df, how.offset);
   const auto a_zero = hn::Set(df, how.a_zero), b_zero = hn::Set(df, how.b_zero);
   const auto zero = hn::Set(di, how.zero);
-  const auto rounded = [&](const T* x, const T* y) HWY_ATTR {
+  const auto real = [&](const T* x, const T* y) HWY_ATTR {
     const auto u = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, x))),
                v = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, y)));
-    const auto real = kMultiplies ? hn::Mul(hn::Mul(hn::Sub(u, a_zero), hn::Sub(v, b_zero)), a_scale)
-                                  : hn::MulAdd(u, a_scale, hn::MulAdd(v, b_scale, offset));
-    // The zero point is added in 32 bits, which must not wrap; the operand order makes NaN the least.
-    return RoundToInt32(hn::Max(real, hn::Set(df, -1e6f)));
+    return kMultiplies ? hn::Mul(hn::Mul(hn::Sub(u, a_zero), hn::Sub(v, b_zero)), a_scale)
+                       : hn::MulAdd(u, a_scale, hn::MulAdd(v, b_scale, offset));
   };
-  const auto one = [&](const T* x, const T* y, T* to)
-                       HWY_ATTR { hn::StoreU(hn::DemoteTo(d8, hn::Add(rounded(x, y), zero)), d8, to); };
+  const auto one = [&](const T* x, const T* y, T* to) HWY_ATTR {
+    // The zero point is added in 32 bits, which must not wrap; the operand order makes NaN the least.
+    const auto rounded = RoundToInt32(hn::Max(real(x, y), hn::Set(df, -1e6f)));
+    hn::StoreU(hn::DemoteTo(d8, hn::Add(rounded, zero)), d8, to);
+  };
   int64_t i = 0;
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    const auto at = [&](int64_t j) HWY_ATTR { return rounded(a + i + j * lanes, b + i + j * lanes); };
-    _mm512_storeu_si512(out + i, PackQuantized<T>(at(0), at(1), at(2), at(3), how.zero));
+    const auto at = [&](int64_t j) HWY_ATTR { return RoundToInt32(real(a + i + j * lanes, b + i + j * lanes)); };
+    StoreQuantized(PackQuantized<T>(at(0), at(1), at(2), at(3), how.zero), out + i);
   }
 #endif
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
@@ -268,14 +299,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 HWY_EXPORT(QuantizeLoopOf);
-HWY_EXPORT(DequantizeLoopOf);
+HWY_EXPORT(DequantizeLoopsOf);
 HWY_EXPORT(Dequantize32);
 HWY_EXPORT(Divide);
 HWY_EXPORT(MinMax);
 HWY_EXPORT(Combine);
 
 QuantizeLoop FindQuantizeLoop(ElementType type) { return HWY_DYNAMIC_DISPATCH(QuantizeLoopOf)(type); }
-DequantizeLoop FindDequantizeLoop(ElementType type) { return HWY_DYNAMIC_DISPATCH(DequantizeLoopOf)(type); }
+DequantizeLoops FindDequantizeLoops(ElementType type) { return HWY_DYNAMIC_DISPATCH(DequantizeLoopsOf)(type); }
+DequantizeLoop FindDequantizeLoop(ElementType type) { return FindDequantizeLoops(type).run; }
 void DequantizeInt32(const int32_t* x, const float* scales, const int32_t* zeros, int64_t step, float* y, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Dequantize32)(x, scales, zeros, step, y, count);
 }

@@ -17,10 +17,19 @@ using QuantizeLoop = void (*)(const float* x, const float* scales, const float* 
 using DequantizeLoop = void (*)(const void* x, const float* scales, const float* zeros, int64_t step, float* y,
                                 int64_t count);
 
+/// The same of planes of `count` elements, one after the other, each with the next scale.
+using DequantizePlanesLoop = void (*)(const void* x, const float* scales, const float* zeros, int64_t planes, float* y,
+                                      int64_t count);
+struct DequantizeLoops {
+  DequantizeLoop run;
+  DequantizePlanesLoop planes;
+};
+
 /// For int8, uint8, int16 and uint16; and for smaller integers, as bytes.
 QuantizeLoop FindQuantizeLoop(ElementType type);
 
-/// For float, int8, uint8, int16 and uint16; null for other types.
+/// For float, int8, uint8, int16 and uint16; null for other types. `x` and `y` lie apart.
+DequantizeLoops FindDequantizeLoops(ElementType type);
 DequantizeLoop FindDequantizeLoop(ElementType type);
 
 /// The same of int32, which float does not hold: the difference is exact.

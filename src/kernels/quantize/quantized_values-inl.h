@@ -41,6 +41,10 @@ HWY_INLINE __m512i PackQuantized(RoundedVector v0, RoundedVector v1, RoundedVect
   // Each quarter holds four values of each vector.
   return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
 }
+template <class T>
+HWY_INLINE void StoreQuantized(__m512i bytes, T* to) {
+  _mm512_storeu_si512(to, bytes);
+}
 #elif HWY_TARGET == HWY_AVX2
 template <class T>
 HWY_INLINE __m256i PackQuantized(RoundedVector v0, RoundedVector v1, RoundedVector v2, RoundedVector v3, int32_t zero) {
@@ -50,6 +54,10 @@ HWY_INLINE __m256i PackQuantized(RoundedVector v0, RoundedVector v1, RoundedVect
   const __m256i bytes = std::is_signed_v<T> ? _mm256_packs_epi16(pairs0, pairs1) : _mm256_packus_epi16(pairs0, pairs1);
   // Each half holds four values of each vector.
   return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+template <class T>
+HWY_INLINE void StoreQuantized(__m256i bytes, T* to) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
 }
 #endif
 

@@ -94,6 +94,13 @@ class QuantizationLayout {
     return {std::min(left, inner_ - k), (outer * blocks_ + i / block_) * inner_ + k, 1};
   }
 
+  /// Of the indices of the axis that one run after the other covers from `run` at `begin` on, all with one scale each: how
+  /// many end before `end`, and before the axis does. At least 1.
+  int64_t WholeIndices(const ScaleRun& run, int64_t begin, int64_t end) const noexcept {
+    if (block_ > 0 || run.step != 0 || run.count != inner_) return 1;
+    return std::min(count_ - run.scale, (end - begin) / inner_);
+  }
+
  private:
   bool single_ = true;
   int64_t count_ = 1;

@@ -42,6 +42,7 @@ class QLinearGlobalAveragePool final : public Kernel {
     const bool is_signed = x.is(ElementType::kInt8);
     const auto* from = static_cast<const uint8_t*>(x.raw());
     auto* to = static_cast<uint8_t*>(y->mutable_raw());
+    const QuantizedMean how{is_signed, pixels, in.zero, in.scale, out.scale, out.zero};
     const auto quantized_of = [&](int64_t sum) {
       const auto mean =
           static_cast<float>(static_cast<double>(sum) / static_cast<double>(pixels)) - in.zero;  // NaN without pixels
@@ -62,7 +63,11 @@ class QLinearGlobalAveragePool final : public Kernel {
               count = std::min(end - i, kTogether);
               SumBytes(from + i * pixels, is_signed, count, pixels, sums);
             }
-            for (int64_t j = 0; j < count; ++j) to[i + j] = quantized_of(sums[j]);
+            if (pixels <= kMostOfQuantizedMean) {
+              QuantizeMeans(how, sums, count, to + i);
+            } else {
+              for (int64_t j = 0; j < count; ++j) to[i + j] = quantized_of(sums[j]);
+            }
           }
         });
   }

@@ -27,12 +27,14 @@ class AveragePool final : public Kernel {
   void Compute(KernelContext& context) override {
     using C = ComputeType<T>;
     const Tensor& input = context.required_input(0);
-    const Window window = attributes_.Fit(input.shape());
+    Window window = attributes_.Fit(input.shape());
     Tensor* output = context.output(0, PoolAttributes::ResultShape(input.shape(), window));
     if (output == nullptr || output->num_elements() == 0) return;
+    int64_t planes = input.shape().SizeOfRange(0, 2);
+    FoldIntoPlanes(window, planes);
     const auto counted = [&](size_t axis, int64_t o) { return CountAlong(window, axis, o, attributes_.count_include_pad); };
     // A window wholly in the padding has the average 0.
-    PoolPlanes<C> pool(context, window, input.shape().SizeOfRange(0, 2), PoolKind::kSum, PoolFinish::kDivide, counted);
+    PoolPlanes<C> pool(context, window, planes, PoolKind::kSum, PoolFinish::kDivide, counted);
     ComputeResult<T> result(context, *output);
     pool.Run(ComputeView<T>(context, &input), result.data());
     result.Finish();

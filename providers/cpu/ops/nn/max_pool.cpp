@@ -105,10 +105,11 @@ class MaxPool final : public Kernel {
 
  private:
   template <class C>
-  void Pool(KernelContext& context, const Window& window, int64_t planes, const C* in, C* out, Tensor* indices) const {
+  void Pool(KernelContext& context, Window window, int64_t planes, const C* in, C* out, Tensor* indices) const {
     if (indices != nullptr) {
       PoolWithIndices<C>(context, window, planes, attributes_.column_major, in, out, indices->mutable_data<int64_t>());
     } else {
+      FoldIntoPlanes(window, planes);
       PoolPlanes<C>(context, window, planes, PoolKind::kMax, PoolFinish::kNone, kNothingCounted).Run(in, out);
     }
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Poolings walk their output row by row (the last spatial axis); the input rows under a row of windows are found here.
+// How poolings go through planes: as a whole, many small ones together, or row by row.
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "base/cancellation.h"
 #include "base/checked.h"
-#include "base/rounding.h"
+#include "cpu/ops/nn/pool_rows.h"
 #include "kernels/pool/pool.h"
 #include "kernels/pool/tiny_planes.h"
 #include "ops/nn/pool.h"
@@ -16,106 +16,16 @@
 
 namespace tessera::cpu {
 
-/// The kernel positions k of output position `o` along an axis that fall inside the input: [first, last).
-struct KernelRange {
-  int64_t first;
-  int64_t last;
-};
-inline KernelRange InsideInput(const Window& window, size_t axis, int64_t o) {
-  const int64_t start = o * window.strides[axis] - window.begin[axis];
-  const int64_t dilation = window.dilations[axis];
-  const int64_t first = start >= 0 ? 0 : CeilDiv(-start, dilation);
-  const int64_t remaining = window.input[axis] - start;
-  const int64_t last = remaining <= 0 ? 0 : std::min(window.kernel[axis], CeilDiv(remaining, dilation));
-  return {std::min(first, last), last};
+/// Axes before the last two along which windows are single elements that move by one count as planes.
+inline void FoldIntoPlanes(Window& window, int64_t& planes) {
+  size_t folded = 0;
+  while (window.rank() - folded > 2 && window.kernel[folded] == 1 && window.strides[folded] == 1 &&
+         window.output[folded] == window.input[folded] && window.begin[folded] == 0)
+    planes = CheckedMul(planes, window.input[folded++]);
+  for (Shape* sizes :
+       {&window.input, &window.output, &window.kernel, &window.strides, &window.dilations, &window.begin, &window.end})
+    *sizes = Shape(sizes->dims().subspan(folded));
 }
-
-/// One row of output: where it is and which input rows it reads.
-struct PoolRowPosition {
-  int64_t plane;
-  int64_t output_row;              // within the plane
-  std::span<const int64_t> index;  // along the spatial axes but the last
-  std::span<const int64_t> rows;   // input rows, within the plane
-};
-
-/// Calls `visit(row, part)` for every output row; parts run in parallel, `part` < `parts`.
-class PoolRows {
- public:
-  PoolRows(KernelContext& context, const Window& window, int64_t planes)
-      : context_(context), window_(window), planes_(planes) {
-    outer_ = window.rank() - 1;
-    for (size_t i = 0; i < outer_; ++i) {
-      output_rows_ = CheckedMul(output_rows_, window.output[i]);
-      most_rows_ = CheckedMul(most_rows_, std::min(window.kernel[i], window.input[i]));
-    }
-    items_ = CheckedMul(planes_, output_rows_);
-    parts_ = std::clamp<int64_t>(4 * context.threads().num_threads(), 1, std::max<int64_t>(items_, 1));
-    if (context.threads().num_threads() == 1) parts_ = 1;
-    rows_ = context.scratch<int64_t>(static_cast<size_t>(CheckedMul(std::max<int64_t>(most_rows_, 1), parts_)));
-  }
-
-  int64_t parts() const { return parts_; }
-  int64_t most_rows() const { return std::max<int64_t>(most_rows_, 1); }
-  int64_t output_rows() const { return output_rows_; }
-
-  void ForEach(FunctionRef<void(const PoolRowPosition&, int64_t part)> visit) {
-    if (items_ == 0) return;
-    const double row_cost = 20 + static_cast<double>(window_.input[outer_] * std::max<int64_t>(most_rows_, 1)) * 0.2 +
-                            static_cast<double>(window_.output[outer_] * window_.kernel[outer_]) * 0.3;
-    const double cost = row_cost * static_cast<double>(items_) / static_cast<double>(parts_);
-    context_.threads().ParallelFor(parts_, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) RunPart(part, visit);
-    });
-  }
-
- private:
-  void RunPart(int64_t part, FunctionRef<void(const PoolRowPosition&, int64_t part)> visit) {
-    const int64_t first = Bound(part);
-    const int64_t last = Bound(part + 1);
-    int64_t* rows = rows_.data() + part * most_rows();
-    Shape index(outer_);
-    for (int64_t item = first; item < last; ++item) {
-      int64_t rest = item % output_rows_;
-      for (size_t i = outer_; i-- > 0;) {
-        index[i] = rest % window_.output[i];
-        rest /= window_.output[i];
-      }
-      const int64_t count = FindRows(index, rows);
-      CancellationPoint();
-      visit({item / output_rows_, item % output_rows_, index.dims(), {rows, static_cast<size_t>(count)}}, part);
-    }
-  }
-
-  int64_t Bound(int64_t part) const { return items_ / parts_ * part + std::min(part, items_ % parts_); }
-
-  int64_t FindRows(const Shape& index, int64_t* rows) const {
-    rows[0] = 0;
-    int64_t count = 1;
-    // Each axis turns every row so far into one per kernel position inside the input, last ones first so that it works in
-    // place.
-    for (size_t i = 0; i < outer_; ++i) {
-      const KernelRange range = InsideInput(window_, i, index[i]);
-      const int64_t start = index[i] * window_.strides[i] - window_.begin[i];
-      const int64_t width = range.last - range.first;
-      for (int64_t r = count; r-- > 0;) {
-        const int64_t row = rows[r] * window_.input[i] + start;
-        for (int64_t k = width; k-- > 0;) rows[r * width + k] = row + (range.first + k) * window_.dilations[i];
-      }
-      count *= width;
-    }
-    return count;
-  }
-
-  KernelContext& context_;
-  const Window& window_;
-  int64_t planes_;
-  size_t outer_ = 0;
-  int64_t output_rows_ = 1;
-  int64_t most_rows_ = 1;
-  int64_t items_ = 0;
-  int64_t parts_ = 1;
-  std::span<int64_t> rows_;
-};
 
 /// Pools `planes` planes. With kDivide, `counted(axis, o)` gives the elements that output index `o` counts along an
 /// axis.
@@ -164,7 +74,10 @@ class PoolPlanes {
     if constexpr (std::is_same_v<T, float>) {
       if (TakesTinyPlanes()) return RunTinyPlanes(in, out);
     }
-    if (TakesSmallPlanes()) return RunSmallPlanes(in, out);
+    if (outer_ == 1 && TakesSmallPlanes()) return RunSmallPlanes(in, out);
+    if constexpr (std::is_same_v<T, float>) {
+      if (TakesSlices()) return RunSlices(in, out);
+    }
     const int threads = context_.threads().num_threads();
     const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>(items_ / 4, 1, 8 * threads);
     const int64_t buffer_size = CheckedMul(
@@ -220,9 +133,18 @@ class PoolPlanes {
 
   /// Few windows with few taps, and planes enough for the lanes of vectors.
   bool TakesTinyPlanes() const {
-    constexpr int64_t kMostTaps = 64, kFewestPlanes = 16;
-    return window_.input.num_elements() <= kMostTaps && window_.output.num_elements() <= kMostTaps &&
-           items_ / output_rows_ >= kFewestPlanes && TapsInside() <= kMostTaps;
+    constexpr int64_t kFewTaps = 64, kMostTaps = 200, kFewestPlanes = 16, kPlanesPerTap = 4;
+    const int64_t planes = items_ / output_rows_;
+    if (planes < kFewestPlanes || window_.input.num_elements() > kMostOfTinyPlane ||
+        window_.output.num_elements() > kMostOfTinyPlane)
+      return false;
+    const int64_t taps = TapsInside();
+    if (taps <= kFewTaps) return true;
+    // Many taps need more planes, for which they are listed once. And where all windows are whole and move by one, passes
+    // along rows share what overlaps.
+    const bool dense = taps == window_.output.num_elements() * window_.kernel.num_elements() &&
+                       std::ranges::all_of(window_.strides, [](int64_t stride) { return stride == 1; });
+    return taps <= kMostTaps && planes >= kPlanesPerTap * taps && !(dense && window_.kernel.num_elements() > 3);
   }
 
   /// Of all windows of a plane.
@@ -285,34 +207,41 @@ class PoolPlanes {
     return std::max(counted, T{1});
   }
 
-  /// Rows too short for two passes along them, and planes enough for every thread.
+  /// Along the last two axes: rows too short for two passes along them, and planes enough for every thread.
   bool TakesSmallPlanes() const {
-    if (outer_ != 1 || window_.input.num_elements() == 0) return false;
+    if (outer_ == 0 || window_.input.num_elements() == 0) return false;
     const int threads = context_.threads().num_threads();
-    if (threads > 1 && items_ / output_rows_ < 4 * threads) return false;
-    const int64_t stride = window_.strides[1], columns = window_.kernel[1];
-    if (stride > 3 || (stride == 3 && (columns != 3 || window_.dilations[1] != 1))) return false;
-    if (window_.kernel[0] > 5 || columns > 5 || (columns > 3 && stride > 1) || along_.output > (columns > 3 ? 28 : 40))
-      return false;
-    return PaddedSize(0) <= 128 && PaddedSize(1) <= 128 && window_.begin[0] <= 8 && window_.begin[1] <= 8;
+    if (threads > 1 && items_ / window_.output[outer_ - 1] < 4 * threads) return false;
+    const int64_t stride = window_.strides[outer_], rows = window_.kernel[outer_ - 1], columns = window_.kernel[outer_];
+    if (stride > 3 || (stride == 3 && (columns != 3 || window_.dilations[outer_] != 1))) return false;
+    if (rows > 5 || columns > 5 || (columns > 3 && stride > 1) || along_.output > (columns > 3 ? 28 : 40)) return false;
+    return PaddedSize(outer_ - 1) <= 128 && PaddedSize(outer_) <= 128 && window_.begin[outer_ - 1] <= 8 &&
+           window_.begin[outer_] <= 8;
   }
   int64_t PaddedSize(size_t axis) const {
     return (window_.output[axis] - 1) * window_.strides[axis] + window_.extent(axis);
   }
 
-  void RunSmallPlanes(const T* in, T* out) {
+  /// The last two axes.
+  SmallPlanes<T> SmallPlanesOfWindow() const {
     SmallPlanes<T> small{along_.kind, along_.finish, {}, {}, {}, {}, {}, {}, {}, nullptr};
     for (size_t i = 0; i < 2; ++i) {
-      small.input[i] = window_.input[i];
-      small.output[i] = window_.output[i];
-      small.kernel[i] = window_.kernel[i];
-      small.strides[i] = window_.strides[i];
-      small.dilations[i] = window_.dilations[i];
-      small.pads[i] = window_.begin[i];
-      small.padded[i] = PaddedSize(i);
+      const size_t axis = outer_ - 1 + i;
+      small.input[i] = window_.input[axis];
+      small.output[i] = window_.output[axis];
+      small.kernel[i] = window_.kernel[axis];
+      small.strides[i] = window_.strides[axis];
+      small.dilations[i] = window_.dilations[axis];
+      small.pads[i] = window_.begin[axis];
+      small.padded[i] = PaddedSize(axis);
     }
     // Where only the end of the input is not read, rows of the input's length spare the copy.
-    if (window_.begin[1] == 0 && small.padded[1] < window_.input[1]) small.padded[1] = window_.input[1];
+    if (small.pads[1] == 0 && small.padded[1] < small.input[1]) small.padded[1] = small.input[1];
+    return small;
+  }
+
+  void RunSmallPlanes(const T* in, T* out) {
+    SmallPlanes<T> small = SmallPlanesOfWindow();
     if (along_.finish == PoolFinish::kDivide) {
       const auto scales = context_.scratch<T>(static_cast<size_t>(output_rows_ * along_.output + kPoolSlack));
       std::fill(scales.begin(), scales.end(), T{1});
@@ -343,6 +272,57 @@ class PoolPlanes {
             });
           }
         });
+  }
+
+  /// Windows that have several of them.
+  bool TakesSlices() const {
+    if (outer_ < 2 || along_.kind != PoolKind::kMax) return false;
+    const int64_t slices = window_.kernel.SizeOfRange(0, outer_ - 1);
+    return slices > 1 && TakesSmallPlanes();
+  }
+
+  /// A maximum over the last two axes of maxima of slices along the others, so many that they stay in L1.
+  void RunSlices(const T* in, T* out) {
+    const SmallPlanes<T> small = SmallPlanesOfWindow();
+    const int64_t slice = small.input[0] * small.input[1], result = small.output[0] * small.output[1];
+    const int64_t slices = items_ / small.output[0], together = std::max<int64_t>(kSliceElements / slice, 1);
+    const int threads = context_.threads().num_threads();
+    const int64_t parts = threads == 1 ? 1 : std::min<int64_t>(slices, 8 * threads);
+    const int64_t padded = (small.padded[0] * small.padded[1] + kPoolSlack + 63) & ~int64_t{63};
+    const int64_t size = CheckedMul(padded + together * slice, parts);
+    const auto buffers = context_.scratch<T>(static_cast<size_t>(size));
+    const auto pointers = context_.scratch<const T*>(static_cast<size_t>(CheckedMul(most_rows_, parts)));
+    const double cost = 20 + static_cast<double>(slice * most_rows_ + result * small.kernel[0] * small.kernel[1]) * 0.08;
+    context_.threads().ParallelFor(
+        parts, cost * static_cast<double>(slices) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
+          for (int64_t part = begin; part < end; ++part) {
+            T* const buffer = buffers.data() + part * (padded + together * slice);
+            T* const maxima = buffer + padded;
+            const int64_t last = slices * (part + 1) / parts;
+            for (int64_t first = slices * part / parts; first < last; first += together) {
+              CancellationPoint();
+              const int64_t count = std::min(together, last - first);
+              MaximaOfSlices(first, count, slice, in, pointers.data() + part * most_rows_, maxima);
+              PoolSmallPlanes<T>(small, count, maxima, buffer, out + first * result);
+            }
+          }
+        });
+  }
+  static constexpr int64_t kSliceElements = 4096;
+
+  /// `first`: of all planes' output positions along the axes before the last two.
+  void MaximaOfSlices(int64_t first, int64_t count, int64_t slice, const T* in, const T** pointers, T* to) const {
+    const int64_t of_plane = output_rows_ / window_.output[outer_ - 1], plane_size = window_.input.num_elements();
+    Shape index(outer_);
+    for (int64_t s = first; s < first + count; ++s, to += slice) {
+      int64_t rest = s % of_plane;
+      for (size_t i = outer_ - 1; i-- > 0;) {
+        index[i] = rest % window_.output[i];
+        rest /= window_.output[i];
+      }
+      const PlaneRows found = RowsAt(index.data(), in + s / of_plane * plane_size, pointers);
+      MaxOfSlices(found.firsts.data(), static_cast<int64_t>(found.firsts.size()), slice, to);
+    }
   }
 
   void FindPositions(int64_t total, PoolFinish finish, Counted counted) {

@@ -30,8 +30,8 @@ class DequantizeLinear final : public Kernel {
       : attributes_(info.node()),
         output_type_(DequantizedType(info, attributes_)),
         load_(info.input_type(0), ElementType::kFloat),
-        loop_(FindDequantizeLoop(info.input_type(0))),
-        float_loop_(FindDequantizeLoop(ElementType::kFloat)),
+        loops_(FindDequantizeLoops(info.input_type(0))),
+        float_loops_(FindDequantizeLoops(ElementType::kFloat)),
         store_(ElementType::kFloat, output_type_) {
     Require(kFloats.contains(output_type_), "output is tensor({}), expected a type of float",
             ElementTypeName(output_type_));
@@ -48,7 +48,7 @@ class DequantizeLinear final : public Kernel {
     } else {
       job.zeros = ReadZeroPoints<float>(context, inputs.zero, x.type(), scale.num_elements());
     }
-    const bool direct = loop_ != nullptr || x.type() == ElementType::kInt32;
+    const bool direct = loops_.run != nullptr || x.type() == ElementType::kInt32;
     if (direct && output_type_ == ElementType::kFloat) {
       context.threads().ParallelFor(x.num_elements(), 0.25,
                                     [&](int64_t begin, int64_t end) { DequantizeBlock(job, begin, end); });
@@ -76,11 +76,11 @@ class DequantizeLinear final : public Kernel {
     const bool is_int32 = load_.from() == ElementType::kInt32;
     float* y = plain ? static_cast<float*>(job.y) + begin : results;
     const char* x = reinterpret_cast<const char*>(loaded);
-    DequantizeLoop loop = loop_;
+    DequantizeLoops loops = loops_;
     int64_t size = sizeof(float);
-    if (loop == nullptr && !is_int32) {
+    if (loops.run == nullptr && !is_int32) {
       load_.Run(job.x, begin, loaded, 0, end - begin);
-      loop = float_loop_;
+      loops = float_loops_;
     } else {
       size = BitWidth(load_.from()) / 8;
       x = static_cast<const char*>(job.x) + begin * size;
@@ -92,10 +92,16 @@ class DequantizeLinear final : public Kernel {
       if (is_int32) {
         DequantizeInt32(static_cast<const int32_t*>(source), scales, job.int_zeros + run.scale, run.step, y + (i - begin),
                         run.count);
-      } else {
-        loop(source, scales, job.zeros + run.scale, run.step, y + (i - begin), run.count);
+        i += run.count;
+        continue;
       }
-      i += run.count;
+      const int64_t planes = job.layout.WholeIndices(run, i, end);
+      if (planes > 1) {
+        loops.planes(source, scales, job.zeros + run.scale, planes, y + (i - begin), run.count);
+      } else {
+        loops.run(source, scales, job.zeros + run.scale, run.step, y + (i - begin), run.count);
+      }
+      i += planes * run.count;
     }
     if (!plain) store_.Run(results, 0, job.y, begin, end - begin);
   }
@@ -103,8 +109,8 @@ class DequantizeLinear final : public Kernel {
   const QuantizeLinearAttributes attributes_;
   const ElementType output_type_;
   const ElementCast load_;
-  const DequantizeLoop loop_;
-  const DequantizeLoop float_loop_;
+  const DequantizeLoops loops_;
+  const DequantizeLoops float_loops_;
   const ElementCast store_;
 };
 
