@@ -8,7 +8,6 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "cpu/engine/slots.h"
-#include "cpu/engine/strided_copy.h"
 #include "cpu/fused_activation.h"
 #include "cpu/ops/nn/conv_input.h"
 #include "cpu/ops/nn/float_view.h"
@@ -17,6 +16,7 @@
 #include "cpu/ops/nn/kn2row_conv.h"
 #include "cpu/ops/nn/nchw8c_depthwise.h"
 #include "cpu/ops/nn/packed_weights.h"
+#include "cpu/ops/nn/pixels_read.h"
 #include "cpu/ops/nn/small_images.h"
 #include "cpu/ops/nn/small_planes.h"
 #include "cpu/ops/nn/winograd_conv.h"
@@ -97,21 +97,22 @@ template <class C>
 void Pointwise(KernelContext& context, const ConvTensors<C>& problem) {
   RunGemms<C>(context, problem.batch * problem.groups, [&](int64_t i) {
     GemmProblem<C> args = problem.Gemm(i / problem.groups, i % problem.groups);
-    args.rhs = {.data = problem.input + i * problem.group_channels() * problem.pixels, .k = problem.pixels};
+    args.rhs = {.data = problem.input + i * problem.group_channels() * problem.plane, .k = problem.plane};
     return args;
   });
 }
 
 /// Weights [outputs, channels * kernel positions] packed as the rhs: output channels are a tile's
 /// columns and its pixels the rows, of which a small image has too few to fill panels. `columns`: [channels * kernel
-/// positions, pixels].
+/// positions, pixels], in steps of `step`.
 template <class C>
-GemmProblem<C> GemmWithPackedWeights(const ConvTensors<C>& problem, const C* packed, const C* columns, int64_t image) {
+GemmProblem<C> GemmWithPackedWeights(const ConvTensors<C>& problem, const C* packed, const C* columns, int64_t step,
+                                     int64_t image) {
   GemmProblem<C> args;
   args.m = problem.pixels;
   args.n = problem.outputs;
   args.k = problem.channels * problem.kernel_size;
-  args.lhs = {.data = columns, .row = 1, .k = problem.pixels};
+  args.lhs = {.data = columns, .row = 1, .k = step};
   args.rhs.packed = packed;
   args.out = {.data = problem.out + image * problem.outputs * problem.pixels, .row = 1, .col = problem.pixels};
   args.epilogue = problem.epilogue;
@@ -121,7 +122,7 @@ GemmProblem<C> GemmWithPackedWeights(const ConvTensors<C>& problem, const C* pac
 template <class C>
 void PointwiseWithPackedWeights(KernelContext& context, const ConvTensors<C>& problem, const C* packed) {
   RunGemms<C>(context, problem.batch, [&](int64_t i) {
-    return GemmWithPackedWeights(problem, packed, problem.input + i * problem.channels * problem.pixels, i);
+    return GemmWithPackedWeights(problem, packed, problem.input + i * problem.channels * problem.plane, problem.plane, i);
   });
 }
 
@@ -155,7 +156,9 @@ class GatheredImages {
     for (int64_t image = 0; image < problem_.batch; ++image) {
       context_.threads().ParallelFor(problem_.channels, channel_ns,
                                      [&](int64_t begin, int64_t end) { Gather(buffers, image, begin, end); });
-      RunGemms<C>(context_, 1, [&](int64_t) { return GemmWithPackedWeights(problem_, packed, buffers.columns, image); });
+      RunGemms<C>(context_, 1, [&](int64_t) {
+        return GemmWithPackedWeights(problem_, packed, buffers.columns, problem_.pixels, image);
+      });
     }
   }
 
@@ -179,7 +182,7 @@ class GatheredImages {
         context_.threads(), problem_.batch, 1, image_ns, [&] { return Allocate(); },
         [&](const Buffers& own, int64_t image, int64_t) {
           Gather(own, image, 0, problem_.channels);
-          GemmSerial(GemmWithPackedWeights(problem_, packed, own.columns, image));
+          GemmSerial(GemmWithPackedWeights(problem_, packed, own.columns, problem_.pixels, image));
         });
   }
 
@@ -430,20 +433,9 @@ class Conv final : public Kernel {
   template <class C>
   static ConvTensors<C> OfPixelsRead(KernelContext& context, const Window& window, const ConvTensors<C>& problem) {
     if (std::ranges::all_of(window.strides, [](int64_t stride) { return stride == 1; })) return problem;
-    const int64_t channels = problem.batch * problem.channels;
-    C* pixels = context.scratch<C>(static_cast<size_t>(channels * problem.pixels)).data();
-    StridedCopy copy(ElementKind{.bytes = sizeof(C)});
-    int64_t from = problem.plane, to = problem.pixels;
-    copy.Add(channels, from, to);
-    for (size_t i = 0; i < window.rank(); ++i) {
-      from /= window.input[i];
-      to /= window.output[i];
-      copy.Add(window.output[i], from * window.strides[i], to);
-    }
-    copy.Run(context.threads(), problem.input, pixels);
     ConvTensors<C> picked = problem;
-    picked.input = pixels;
-    picked.plane = problem.pixels;
+    picked.input = PixelsRead(context, window, problem.batch * problem.channels, problem.input);
+    picked.plane = PixelsReadStep(window);
     return picked;
   }
 
