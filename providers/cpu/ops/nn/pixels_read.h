@@ -15,12 +15,11 @@
 namespace tessera::cpu {
 
 /// Elements from channel to channel of the pixels read: they may be written behind each.
-inline int64_t PixelsReadStep(const Window& window) {
-  return CheckedAdd(window.output.num_elements(), kPhaseRowsSlack);
-}
+inline int64_t PixelsReadStep(const Window& window) { return CheckedAdd(window.output.num_elements(), kPhaseRowsSlack); }
 
 /// Of floats, rows of any length at a time; of at most three axes.
-inline void ReadPixels(KernelContext& context, const Window& any_rank, int64_t channels, const float* input, float* pixels) {
+inline void ReadPixels(KernelContext& context, const Window& any_rank, int64_t channels, const float* input,
+                       float* pixels) {
   const Window window = any_rank.WithRank(3);
   const Shape &in = window.input, &out = window.output;
   const int64_t plane = in.num_elements(), step = PixelsReadStep(window);
