@@ -97,22 +97,21 @@ template <class C>
 void Pointwise(KernelContext& context, const ConvTensors<C>& problem) {
   RunGemms<C>(context, problem.batch * problem.groups, [&](int64_t i) {
     GemmProblem<C> args = problem.Gemm(i / problem.groups, i % problem.groups);
-    args.rhs = {.data = problem.input + i * problem.group_channels() * problem.plane, .k = problem.plane};
+    args.rhs = {.data = problem.input + i * problem.group_channels() * problem.pixels, .k = problem.pixels};
     return args;
   });
 }
 
 /// Weights [outputs, channels * kernel positions] packed as the rhs: output channels are a tile's
 /// columns and its pixels the rows, of which a small image has too few to fill panels. `columns`: [channels * kernel
-/// positions, pixels], in steps of `step`.
+/// positions, pixels].
 template <class C>
-GemmProblem<C> GemmWithPackedWeights(const ConvTensors<C>& problem, const C* packed, const C* columns, int64_t step,
-                                     int64_t image) {
+GemmProblem<C> GemmWithPackedWeights(const ConvTensors<C>& problem, const C* packed, const C* columns, int64_t image) {
   GemmProblem<C> args;
   args.m = problem.pixels;
   args.n = problem.outputs;
   args.k = problem.channels * problem.kernel_size;
-  args.lhs = {.data = columns, .row = 1, .k = step};
+  args.lhs = {.data = columns, .row = 1, .k = problem.pixels};
   args.rhs.packed = packed;
   args.out = {.data = problem.out + image * problem.outputs * problem.pixels, .row = 1, .col = problem.pixels};
   args.epilogue = problem.epilogue;
@@ -122,7 +121,7 @@ GemmProblem<C> GemmWithPackedWeights(const ConvTensors<C>& problem, const C* pac
 template <class C>
 void PointwiseWithPackedWeights(KernelContext& context, const ConvTensors<C>& problem, const C* packed) {
   RunGemms<C>(context, problem.batch, [&](int64_t i) {
-    return GemmWithPackedWeights(problem, packed, problem.input + i * problem.channels * problem.plane, problem.plane, i);
+    return GemmWithPackedWeights(problem, packed, problem.input + i * problem.channels * problem.pixels, i);
   });
 }
 
@@ -156,9 +155,7 @@ class GatheredImages {
     for (int64_t image = 0; image < problem_.batch; ++image) {
       context_.threads().ParallelFor(problem_.channels, channel_ns,
                                      [&](int64_t begin, int64_t end) { Gather(buffers, image, begin, end); });
-      RunGemms<C>(context_, 1, [&](int64_t) {
-        return GemmWithPackedWeights(problem_, packed, buffers.columns, problem_.pixels, image);
-      });
+      RunGemms<C>(context_, 1, [&](int64_t) { return GemmWithPackedWeights(problem_, packed, buffers.columns, image); });
     }
   }
 
@@ -182,7 +179,7 @@ class GatheredImages {
         context_.threads(), problem_.batch, 1, image_ns, [&] { return Allocate(); },
         [&](const Buffers& own, int64_t image, int64_t) {
           Gather(own, image, 0, problem_.channels);
-          GemmSerial(GemmWithPackedWeights(problem_, packed, own.columns, problem_.pixels, image));
+          GemmSerial(GemmWithPackedWeights(problem_, packed, own.columns, image));
         });
   }
 
@@ -432,10 +429,10 @@ class Conv final : public Kernel {
   /// A pointwise convolution with strides is one without, of the pixels that it reads.
   template <class C>
   static ConvTensors<C> OfPixelsRead(KernelContext& context, const Window& window, const ConvTensors<C>& problem) {
-    if (std::ranges::all_of(window.strides, [](int64_t stride) { return stride == 1; })) return problem;
+    if (window.input == window.output) return problem;
     ConvTensors<C> picked = problem;
     picked.input = PixelsRead(context, window, problem.batch * problem.channels, problem.input);
-    picked.plane = PixelsReadStep(window);
+    picked.plane = problem.pixels;
     return picked;
   }
 

@@ -7,6 +7,7 @@
 
 #include "base/cancellation.h"
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "cpu/engine/strided_copy.h"
 #include "kernels/conv/nchw/phase_rows.h"
 #include "ops/nn/window.h"
@@ -14,45 +15,70 @@
 
 namespace tessera::cpu {
 
-/// Elements from channel to channel of the pixels read: they may be written behind each.
-inline int64_t PixelsReadStep(const Window& window) { return CheckedAdd(window.output.num_elements(), kPhaseRowsSlack); }
+/// Of floats, many rows at a time; of at most three axes.
+class PixelsReader {
+ public:
+  explicit PixelsReader(const Window& window)
+      : in_(window.WithRank(3).input),
+        out_(window.WithRank(3).output),
+        strides_(window.WithRank(3).strides),
+        plane_(in_.num_elements()),
+        pixels_(out_.num_elements()) {}
 
-/// Of floats, rows of any length at a time; of at most three axes.
-inline void ReadPixels(KernelContext& context, const Window& any_rank, int64_t channels, const float* input,
-                       float* pixels) {
-  const Window window = any_rank.WithRank(3);
-  const Shape &in = window.input, &out = window.output;
-  const int64_t plane = in.num_elements(), step = PixelsReadStep(window);
-  const PhaseRows rows{.in_step = window.strides[1] * in[2],
-                       .in_width = in[2],
-                       .from = 0,
-                       .stride = window.strides[2],
-                       .phases = 1,
-                       .width = out[2],
-                       .out_step = out[2],
-                       .out_phase = 0};
-  const double channel_ns = 5 + 0.3 * static_cast<double>(out.num_elements());
-  context.threads().ParallelFor(channels, channel_ns, [&](int64_t first, int64_t last) {
-    InCancellablePieces(first, last, channel_ns, [&](int64_t begin, int64_t end) {
-      const PhaseImages images{input + begin * plane, pixels + begin * step, end - begin, plane, step, 1, 0, 0};
-      CopyPhaseRuns(rows, images, [&](PhaseRuns& runs) {
-        for (int64_t z = 0; z < out[0]; ++z) runs.Add(z * window.strides[0] * in[1] * in[2], out[1], z * out[1] * out[2]);
+  void Read(ThreadPool& threads, int64_t channels, const float* input, float* pixels) const {
+    const double channel_ns = 5 + 0.3 * static_cast<double>(pixels_);
+    threads.ParallelFor(channels, channel_ns, [&](int64_t first, int64_t last) {
+      InCancellablePieces(first, last, channel_ns, [&](int64_t begin, int64_t end) {
+        // What rows write behind them is the next channels'; the last ones' must not be.
+        const int64_t one_by_one = std::max(begin, end - CeilDiv(kPhaseRowsSlack, pixels_));
+        ReadRows(one_by_one - begin, input + begin * plane_, pixels + begin * pixels_);
+        for (int64_t c = one_by_one; c < end; ++c) ReadOne(input + c * plane_, pixels + c * pixels_);
       });
     });
-  });
-}
+  }
 
-/// The pixels of `channels`, PixelsReadStep() apart.
+ private:
+  void ReadRows(int64_t channels, const float* input, float* pixels) const {
+    const PhaseRows rows{.in_step = strides_[1] * in_[2],
+                         .in_width = in_[2],
+                         .from = 0,
+                         .stride = strides_[2],
+                         .phases = 1,
+                         .width = out_[2],
+                         .out_step = out_[2],
+                         .out_phase = 0};
+    const PhaseImages images{input, pixels, channels, plane_, pixels_, 1, 0, 0};
+    CopyPhaseRuns(rows, images, [&](PhaseRuns& runs) {
+      for (int64_t z = 0; z < out_[0]; ++z) runs.Add(z * strides_[0] * in_[1] * in_[2], out_[1], z * out_[1] * out_[2]);
+    });
+  }
+
+  void ReadOne(const float* input, float* pixels) const {
+    for (int64_t z = 0; z < out_[0]; ++z) {
+      for (int64_t y = 0; y < out_[1]; ++y) {
+        const float* row = input + (z * strides_[0] * in_[1] + y * strides_[1]) * in_[2];
+        for (int64_t x = 0; x < out_[2]; ++x) *pixels++ = row[x * strides_[2]];
+      }
+    }
+  }
+
+  const Shape in_, out_, strides_;
+  const int64_t plane_, pixels_;
+};
+
+/// The pixels of so many channels.
 template <class C>
 const C* PixelsRead(KernelContext& context, const Window& window, int64_t channels, const C* input) {
-  const int64_t step = PixelsReadStep(window);
-  C* pixels = context.scratch<C>(static_cast<size_t>(CheckedMul(channels, step))).data();
+  int64_t from = window.input.num_elements(), to = window.output.num_elements();
+  C* pixels = context.scratch<C>(static_cast<size_t>(CheckedMul(channels, to))).data();
   if constexpr (std::is_same_v<C, float>) {
-    if (window.rank() <= 3) return ReadPixels(context, window, channels, input, pixels), pixels;
+    if (window.rank() <= 3) {
+      PixelsReader(window).Read(context.threads(), channels, input, pixels);
+      return pixels;
+    }
   }
   StridedCopy copy(ElementKind{.bytes = sizeof(C)});
-  int64_t from = window.input.num_elements(), to = window.output.num_elements();
-  copy.Add(channels, from, step);
+  copy.Add(channels, from, to);
   for (size_t i = 0; i < window.rank(); ++i) {
     from /= window.input[i];
     to /= window.output[i];

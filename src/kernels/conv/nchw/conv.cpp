@@ -106,6 +106,16 @@ template <class T>
 void CopyPanel(const T* base, const int64_t* offsets, int64_t kc, std::span<const ConvSegment> segments, int64_t width,
                bool exact, T* out) {
   constexpr int64_t kLanes = Pieces<T>::kLanes;
+  const hn::ScalableTag<T> d;
+  if (segments.size() == 1 && segments[0].length == width && width == 2 * kLanes) {
+    for (int64_t p = 0; p < kc; ++p, out += width) {
+      const T* from = base + offsets[p] + segments[0].from;
+      const auto low = hn::LoadU(d, from), high = hn::LoadU(d, from + kLanes);
+      hn::StoreU(low, d, out);
+      hn::StoreU(high, d, out + kLanes);
+    }
+    return;
+  }
   // A copy may run into the panel's next rows, which are written after it; the last ones have too few behind them.
   const int64_t last = std::min(kc, CeilDiv(kLanes - 1, width)), fast = kc - last;
   if (const Pieces<T> pieces(segments); pieces.few && width <= 2 * kLanes) {
@@ -113,7 +123,6 @@ void CopyPanel(const T* base, const int64_t* offsets, int64_t kc, std::span<cons
     for (int64_t p = fast; p < kc; ++p) CopyLastRow(pieces, base, offsets + p, width, exact, out + p * width);
     return;
   }
-  const hn::ScalableTag<T> d;
   if (segments.back().to + segments.back().length < width) std::fill_n(out, kc * width, T{0});
   int64_t p = 0;
   for (; p < (exact ? 0 : fast); ++p, out += width) {
