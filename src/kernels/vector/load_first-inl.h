@@ -42,6 +42,16 @@ HWY_INLINE void StoreFirst(D d, hwy::HWY_NAMESPACE::Vec<D> v, hwy::HWY_NAMESPACE
 #endif
 }
 
+/// Zeros in [begin, end), and of the last vector behind.
+template <class D>
+HWY_INLINE void StoreZeros(D d, int64_t begin, int64_t end, hwy::HWY_NAMESPACE::TFromD<D>* to) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  for (int64_t i = begin; i < end; i += static_cast<int64_t>(hn::Lanes(d))) {
+    hn::StoreU(hn::Zero(d), d, to + i);
+    asm volatile("" ::: "memory");  // or compilers call memset, which takes longer than a few vectors
+  }
+}
+
 }  // namespace
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -8,7 +8,6 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "cpu/engine/slots.h"
-#include "cpu/engine/strided_copy.h"
 #include "cpu/fused_activation.h"
 #include "cpu/ops/nn/conv_input.h"
 #include "cpu/ops/nn/float_view.h"
@@ -17,6 +16,7 @@
 #include "cpu/ops/nn/kn2row_conv.h"
 #include "cpu/ops/nn/nchw8c_depthwise.h"
 #include "cpu/ops/nn/packed_weights.h"
+#include "cpu/ops/nn/pixels_read.h"
 #include "cpu/ops/nn/small_images.h"
 #include "cpu/ops/nn/small_planes.h"
 #include "cpu/ops/nn/winograd_conv.h"
@@ -30,8 +30,9 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kSlack = 64;                     // elements read past the end of a laid-out input
-constexpr int64_t kRoundBytes = int64_t{8} << 20;  // laid-out input per round of images
+constexpr int64_t kSlack = 64;  // elements read past the end of a laid-out input
+// Laid-out input of a round of images: of one thread it stays in the second cache, several meet after each round.
+constexpr int64_t kNearBytes = int64_t{256} << 10, kRoundBytes = int64_t{8} << 20;
 
 /// Panels of the implicit im2col matrix [channels * kernel positions, output pixels] of one image and group.
 template <class T>
@@ -167,7 +168,10 @@ class GatheredImages {
     const auto allocate = [&](int64_t size) {
       return context_.scratch<C>(static_cast<size_t>(CheckedMul(problem_.channels, size))).data();
     };
-    return {allocate(channel_columns_), input_.in_place() ? nullptr : allocate(padded_size_)};
+    const Buffers buffers{allocate(channel_columns_), input_.in_place() ? nullptr : allocate(padded_size_)};
+    for (int64_t c = 0; c < problem_.channels && !input_.in_place(); ++c)
+      std::fill_n(buffers.laid_out + c * padded_size_ + input_.channel_size(), kSlack, C{0});
+    return buffers;
   }
 
   void Apart(const C* packed, double image_ns) {
@@ -180,17 +184,22 @@ class GatheredImages {
   }
 
   void Gather(const Buffers& buffers, int64_t image, int64_t begin, int64_t end) const {
-    for (int64_t c = begin; c < end; ++c) {
+    constexpr int64_t kTogether = 8;  // channels that stay in a near cache
+    for (int64_t c = begin; c < end; c += kTogether) {
       CancellationPoint();
-      const C* channel = problem_.input + (image * problem_.channels + c) * problem_.plane;
+      const int64_t channels = std::min(kTogether, end - c);
+      const C* from = problem_.input + (image * problem_.channels + c) * problem_.plane;
+      int64_t step = problem_.plane;
       if (!input_.in_place()) {
         C* padded = buffers.laid_out + c * padded_size_;
-        input_.LayOut<C>(channel, padded);
-        std::fill_n(padded + input_.channel_size(), kSlack, C{0});
-        channel = padded;
+        input_.LayOutChannels<C>(from, step, channels, padded_size_, padded);
+        from = padded;
+        step = padded_size_;
       }
-      CopyConvPanel<C>(channel, input_.kernel_offsets().data(), problem_.kernel_size, segments_, problem_.pixels,
-                       input_.in_place(), buffers.columns + c * channel_columns_);
+      for (int64_t i = 0; i < channels; ++i) {
+        CopyConvPanel<C>(from + i * step, input_.kernel_offsets().data(), problem_.kernel_size, segments_, problem_.pixels,
+                         input_.in_place(), buffers.columns + (c + i) * channel_columns_);
+      }
     }
   }
 
@@ -238,7 +247,7 @@ void Depthwise(KernelContext& context, const ConvTensors<C>& problem, const Conv
             if (input.in_place()) {
               std::memcpy(buffer, from, static_cast<size_t>(problem.plane) * sizeof(C));
             } else {
-              input.LayOut<C>(from, buffer);
+              input.LayOutChannels<C>(from, 0, 1, 0, buffer);
             }
             for (int64_t i = 0; i < problem.group_outputs(); ++i) {
               CancellationPoint();
@@ -266,7 +275,8 @@ void General(KernelContext& context, const ConvTensors<C>& problem, const ConvIn
   }
   const int64_t image_size = CheckedMul(problem.channels, input.channel_size());
   const int64_t image_bytes = CheckedMul(image_size, static_cast<int64_t>(sizeof(C)));
-  const int64_t round = std::clamp<int64_t>(kRoundBytes / std::max<int64_t>(image_bytes, 1), 1, problem.batch);
+  const int64_t round_bytes = context.threads().num_threads() == 1 ? kNearBytes : kRoundBytes;
+  const int64_t round = std::clamp<int64_t>(round_bytes / std::max<int64_t>(image_bytes, 1), 1, problem.batch);
   std::span<C> laid_out;
   if (!input.in_place()) {
     laid_out = context.scratch<C>(static_cast<size_t>(CheckedAdd(CheckedMul(round, image_size), kSlack)));
@@ -280,10 +290,9 @@ void General(KernelContext& context, const ConvTensors<C>& problem, const ConvIn
     if (!input.in_place()) {
       context.threads().ParallelFor(images * problem.channels, 20 + static_cast<double>(input.channel_size()) * 0.15,
                                     [&](int64_t begin, int64_t end) {
-                                      for (int64_t c = begin; c < end; ++c) {
-                                        input.LayOut<C>(from + c * problem.plane,
-                                                        laid_out.data() + c * input.channel_size());
-                                      }
+                                      input.LayOutChannels<C>(from + begin * problem.plane, problem.plane, end - begin,
+                                                              input.channel_size(),
+                                                              laid_out.data() + begin * input.channel_size());
                                     });
     }
     const C* base = input.in_place() ? from : laid_out.data();
@@ -420,20 +429,9 @@ class Conv final : public Kernel {
   /// A pointwise convolution with strides is one without, of the pixels that it reads.
   template <class C>
   static ConvTensors<C> OfPixelsRead(KernelContext& context, const Window& window, const ConvTensors<C>& problem) {
-    if (std::ranges::all_of(window.strides, [](int64_t stride) { return stride == 1; })) return problem;
-    const int64_t channels = problem.batch * problem.channels;
-    C* pixels = context.scratch<C>(static_cast<size_t>(channels * problem.pixels)).data();
-    StridedCopy copy(ElementKind{.bytes = sizeof(C)});
-    int64_t from = problem.plane, to = problem.pixels;
-    copy.Add(channels, from, to);
-    for (size_t i = 0; i < window.rank(); ++i) {
-      from /= window.input[i];
-      to /= window.output[i];
-      copy.Add(window.output[i], from * window.strides[i], to);
-    }
-    copy.Run(context.threads(), problem.input, pixels);
+    if (window.input == window.output) return problem;
     ConvTensors<C> picked = problem;
-    picked.input = pixels;
+    picked.input = PixelsRead(context, window, problem.batch * problem.channels, problem.input);
     picked.plane = problem.pixels;
     return picked;
   }

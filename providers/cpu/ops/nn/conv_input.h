@@ -11,6 +11,7 @@
 #include "cpu/ops/nn/multi_index.h"
 #include "kernels/conv/depthwise/depthwise_int8.h"
 #include "kernels/conv/nchw/conv.h"
+#include "kernels/conv/nchw/phase_rows.h"
 #include "kernels/conv/nchw/phase_span.h"
 #include "ops/nn/window.h"
 #include "tessera/provider/kernel.h"
@@ -32,7 +33,7 @@ class ConvInput {
       padded_[i] = CheckedAdd(CheckedMul(window.output[i] - 1, window.strides[i]), window.extent(i));
     }
     padded_[last] = CheckedMul(phases_, phase_width_);
-    channel_size_ = padded_.num_elements();
+    channel_size_ = CheckedAdd(padded_.num_elements(), in_place_ ? 0 : kPhaseRowsSlack);
     FindKernelOffsets(context);
     FindRowOffsets(context);
     if (!in_place_) FindUse(context);
@@ -47,6 +48,26 @@ class ConvInput {
   std::span<const int64_t> row_offsets() const { return row_offsets_; }
   int64_t output_width() const { return window_.output[window_.rank() - 1]; }
 
+  /// Lays out so many channels, each of `plane` elements, at steps of `out_step`; padding becomes 0.
+  template <class T>
+  void LayOutChannels(const T* in, int64_t plane, int64_t channels, int64_t out_step, T* out) const {
+    if constexpr (std::is_same_v<T, float>) {
+      const size_t last = window_.rank() - 1;
+      const PhaseRows rows{.in_step = window_.input[last],
+                           .in_width = window_.input[last],
+                           .from = -window_.begin[last],
+                           .stride = window_.strides[last],
+                           .phases = used_phases_,
+                           .width = phase_width_,
+                           .out_step = padded_[last],
+                           .out_phase = phase_width_};
+      const PhaseImages images{in, out, channels, plane, out_step, 1, 0, 0};
+      CopyPhaseRuns(rows, images, [this](PhaseRuns& runs) { AddRuns(runs); });
+    } else {
+      for (int64_t c = 0; c < channels; ++c) LayOut(in + c * plane, out + c * out_step);
+    }
+  }
+
   /// Lays one channel out; padding becomes `pad`.
   template <class T>
   void LayOut(const T* in, T* out, T pad = T{}) const {
@@ -60,10 +81,19 @@ class ConvInput {
       LayOutRow(in, pad, false, out);
       return;
     }
+    ForEachImage([&](int64_t image, int64_t at) { LayOutRows(image == kOutside ? nullptr : in + image, pad, out + at); });
+  }
+
+ private:
+  static constexpr int64_t kOutside = -1;
+
+  /// body(image, at) for each image that is read, of the last two axes; kOutside: all padding.
+  template <class Body>
+  void ForEachImage(const Body& body) const {
     const size_t rows = window_.rank() - 2;  // the axis of rows; the axes before it count images
     const int64_t image = window_.input.SizeOfRange(rows, rows + 2), size = padded_.SizeOfRange(rows, rows + 2);
     const int64_t images = padded_.SizeOfRange(0, rows);
-    for (int64_t i = 0; i < images; ++i, out += size) {
+    for (int64_t i = 0; i < images; ++i) {
       bool inside = true, used = true;
       int64_t rest = i, from = 0, step = 1;
       const uint8_t* use = row_used_.data() + row_used_.size() - padded_[rows];
@@ -76,11 +106,27 @@ class ConvInput {
         from += source * step;
         step *= window_.input[axis];
       }
-      if (used) LayOutRows(inside ? in + from * image : nullptr, pad, out);
+      if (used) body(inside ? from * image : kOutside, i * size);
     }
   }
 
- private:
+  /// The rows that are read, of a channel.
+  void AddRuns(PhaseRuns& runs) const {
+    if (window_.rank() == 1) return runs.Add(0, 1, 0);
+    const size_t axis = window_.rank() - 2;
+    const int64_t width = window_.input[axis + 1], size = padded_[axis + 1], count = padded_[axis],
+                  before = window_.begin[axis], end = before + window_.input[axis];
+    const uint8_t* use = row_used_.data() + row_used_.size() - count;
+    ForEachImage([&](int64_t image, int64_t at) {
+      const auto inside = [&](int64_t p) { return image != kOutside && p >= before && p < end; };
+      for (int64_t p = 0, first = 0; p < count; p = first) {
+        for (first = p; first < count && use[first] != 0 && inside(first) == inside(p);) ++first;
+        runs.Add(inside(p) ? image + (p - before) * width : PhaseRun::kPadding, first - p, at + p * size);
+        while (first < count && use[first] == 0) ++first;
+      }
+    });
+  }
+
   /// A row's elements that one phase of the stride reads; `to`: where they begin with their padding.
   struct Phase {
     PhaseSpan inside;
@@ -239,11 +285,13 @@ class ConvInput {
                               phase * phase_width_};
     }
     phase_rows_ = phase_rows_.first(count);
+    used_phases_ = phase_rows_.empty() ? 0 : phase_rows_.back().to / phase_width_ + 1;
   }
 
   const Window& window_;
   bool in_place_;
   int64_t phases_;
+  int64_t used_phases_ = 0;  // up to the last one
   int64_t phase_width_;
   Shape padded_;
   int64_t channel_size_ = 0;

@@ -47,7 +47,7 @@ class ImplicitGemmConv::Call {
         row_pixels_(planes_.run() == pixels_ ? pixels_ : window.output[window.rank() - 1]),  // rows may be one
         in_place_(planes_.in_place() && ImplicitGemmSlack() == 0),
         together_(Together()),
-        plane_step_(CheckedMul(planes_.plane(), together_)),
+        plane_step_(CheckedAdd(CheckedMul(planes_.plane(), together_), kPhaseRowsSlack)),
         channel_step_(in_place_ ? image_plane_ : CheckedMul(plane_step_, planes_.planes())),
         input_(input),
         epilogue_(epilogue),
@@ -133,12 +133,18 @@ class ImplicitGemmConv::Call {
   }
 
   void LayOut(int64_t image, int64_t images, int64_t begin, int64_t end, float* laid_out) const {
-    for (int64_t channel = begin; channel < end; ++channel) {
+    constexpr int64_t kTogether = 32;  // channels
+    for (int64_t channel = begin; channel < end; channel += kTogether) {
       CancellationPoint();
-      for (int64_t i = 0; i < images; ++i) {
-        planes_.LayOut(input_ + ((image + i) * channels_ + channel) * image_plane_, plane_step_,
-                       laid_out + channel * channel_step_ + i * planes_.plane());
-      }
+      planes_.LayOut({.in = input_ + (image * channels_ + channel) * image_plane_,
+                      .out = laid_out + channel * channel_step_,
+                      .channels = std::min(kTogether, end - channel),
+                      .in_channel = image_plane_,
+                      .out_channel = channel_step_,
+                      .images = images,
+                      .in_image = channels_ * image_plane_,
+                      .out_image = planes_.plane()},
+                     plane_step_);
     }
   }
 

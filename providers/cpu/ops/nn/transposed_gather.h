@@ -65,7 +65,7 @@ class GatherScratch {
  public:
   GatherScratch(KernelContext& context, const TransposedTables& tables, int64_t channels, int64_t parts)
       : row_(tables.geometry().phases * TransposedPhaseSize(tables.geometry())),
-        taps_(CheckedMul(tables.most_taps(), 2 * channels)) {
+        taps_(CheckedMul(tables.most_taps(), kTransposedPhases * channels)) {
     rows_ = context.scratch<C>(static_cast<size_t>(CheckedMul(row_, parts)));
     all_taps_ = context.scratch<TransposedTap>(static_cast<size_t>(CheckedMul(taps_, parts)));
   }

@@ -13,6 +13,7 @@
 
 #include "kernels/conv/nchw/conv.h"
 #include "kernels/elementwise/activate-inl.h"
+#include "kernels/vector/load_first-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -20,40 +21,121 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// What a row of a panel consists of: up to a vector of pixels each, and zeros from `end` on.
+template <class T>
+struct Pieces {
+  static constexpr int kLanes = static_cast<int>(HWY_LANES(T)), kMost = 16;
+
+  /// Of few segments.
+  explicit Pieces(std::span<const ConvSegment> segments) : end(segments.back().to + segments.back().length) {
+    for (const ConvSegment& segment : segments) {
+      for (int64_t i = 0; i < segment.length; i += kLanes, ++count) {
+        if (count == kMost) return;
+        from[count] = segment.from + i;
+        to[count] = segment.to + i;
+        length[count] = std::min<int64_t>(segment.length - i, kLanes);
+      }
+    }
+    few = true;
+  }
+
+  bool few = false;
+  int count = 0;
+  int64_t end;
+  int64_t from[kMost], to[kMost], length[kMost];
+};
+
+/// Rows of N pieces: what is written behind one is overwritten by the next.
+template <int N, class T>
+void CopyPieces(const Pieces<T>& pieces, const T* base, const int64_t* offsets, int64_t rows, int64_t width, T* out) {
+  const hn::ScalableTag<T> d;
+  int64_t from[N], to[N];
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) from[i] = pieces.from[i], to[i] = pieces.to[i];
+  const int64_t end = pieces.end;
+  for (int64_t p = 0; p < rows; ++p, out += width) {
+    const T* row = base + offsets[p];
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) hn::StoreU(hn::LoadU(d, row + from[i]), d, out + to[i]);
+    StoreZeros(d, end, width, out);
+  }
+}
+
+/// Of any number, and where less than a vector may follow in memory.
+template <class T>
+void CopyPieces(const Pieces<T>& pieces, const T* base, const int64_t* offsets, int64_t rows, int64_t width, bool exact,
+                T* out) {
+  const hn::ScalableTag<T> d;
+  for (int64_t p = 0; p < rows; ++p, out += width) {
+    const T* row = base + offsets[p];
+    for (int i = 0; i < pieces.count; ++i)
+      hn::StoreU(exact ? LoadFirst(d, row + pieces.from[i], pieces.length[i]) : hn::LoadU(d, row + pieces.from[i]), d,
+                 out + pieces.to[i]);
+    StoreZeros(d, pieces.end, width, out);
+  }
+}
+
+template <class T>
+void CopyFewPieces(const Pieces<T>& pieces, const T* base, const int64_t* offsets, int64_t rows, int64_t width, bool exact,
+                   T* out) {
+  switch (exact ? 0 : pieces.count) {
+    case 1: return CopyPieces<1>(pieces, base, offsets, rows, width, out);
+    case 2: return CopyPieces<2>(pieces, base, offsets, rows, width, out);
+    case 3: return CopyPieces<3>(pieces, base, offsets, rows, width, out);
+    case 4: return CopyPieces<4>(pieces, base, offsets, rows, width, out);
+    case 5: return CopyPieces<5>(pieces, base, offsets, rows, width, out);
+    case 6: return CopyPieces<6>(pieces, base, offsets, rows, width, out);
+    default: return CopyPieces(pieces, base, offsets, rows, width, exact, out);
+  }
+}
+
+/// A row behind which nothing is written.
+template <class T>
+HWY_INLINE void CopyLastRow(const Pieces<T>& pieces, const T* base, const int64_t* offset, int64_t width, bool exact,
+                            T* out) {
+  constexpr int64_t kLanes = Pieces<T>::kLanes;
+  const hn::ScalableTag<T> d;
+  HWY_ALIGN T row[3 * kLanes];
+  CopyPieces(pieces, base, offset, 1, width, exact, row);
+  if (width != 2 * kLanes) return std::copy_n(row, width, out), void();
+  hn::StoreU(hn::Load(d, row), d, out);
+  hn::StoreU(hn::Load(d, row + kLanes), d, out + kLanes);
+}
+
 template <class T>
 void CopyPanel(const T* base, const int64_t* offsets, int64_t kc, std::span<const ConvSegment> segments, int64_t width,
                bool exact, T* out) {
+  constexpr int64_t kLanes = Pieces<T>::kLanes;
   const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const ConvSegment& first = segments[0];
-  if (segments.size() == 1 && first.length == width && width == 2 * lanes) {
+  if (segments.size() == 1 && segments[0].length == width && width == 2 * kLanes) {
     for (int64_t p = 0; p < kc; ++p, out += width) {
-      const T* from = base + offsets[p] + first.from;
-      const auto low = hn::LoadU(d, from);
-      const auto high = hn::LoadU(d, from + lanes);
+      const T* from = base + offsets[p] + segments[0].from;
+      const auto low = hn::LoadU(d, from), high = hn::LoadU(d, from + kLanes);
       hn::StoreU(low, d, out);
-      hn::StoreU(high, d, out + lanes);
+      hn::StoreU(high, d, out + kLanes);
     }
     return;
   }
-  const ConvSegment& last = segments.back();
-  if (last.to + last.length < width) std::fill_n(out, kc * width, T{0});
   // A copy may run into the panel's next rows, which are written after it; the last ones have too few behind them.
-  const int64_t fast = exact ? 0 : kc - CeilDiv(lanes - 1, width);
+  const int64_t last = std::min(kc, CeilDiv(kLanes - 1, width)), fast = kc - last;
+  if (const Pieces<T> pieces(segments); pieces.few && width <= 2 * kLanes) {
+    CopyFewPieces(pieces, base, offsets, fast, width, exact, out);
+    for (int64_t p = fast; p < kc; ++p) CopyLastRow(pieces, base, offsets + p, width, exact, out + p * width);
+    return;
+  }
+  if (segments.back().to + segments.back().length < width) std::fill_n(out, kc * width, T{0});
   int64_t p = 0;
-  for (; p < fast; ++p, out += width) {
+  for (; p < (exact ? 0 : fast); ++p, out += width) {
     const T* from = base + offsets[p];
     for (const ConvSegment& segment : segments) {
-      for (int64_t i = 0; i < segment.length; i += lanes) {
+      for (int64_t i = 0; i < segment.length; i += kLanes)
         hn::StoreU(hn::LoadU(d, from + segment.from + i), d, out + segment.to + i);
-      }
     }
   }
   for (; p < kc; ++p, out += width) {
     const T* from = base + offsets[p];
-    for (const ConvSegment& segment : segments) {
+    for (const ConvSegment& segment : segments)
       std::memcpy(out + segment.to, from + segment.from, static_cast<size_t>(segment.length) * sizeof(T));
-    }
   }
 }
 

@@ -8,8 +8,10 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "kernels/conv/nchw/conv_transpose.h"
+#include "kernels/conv/nchw/weave_rows-inl.h"
 #include "kernels/elementwise/activate-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -57,15 +59,6 @@ HWY_INLINE void SumInside(D d, const T* columns, const T* weights, const Transpo
   for (; j + lanes <= end; j += lanes) SumVectors<kWeighted, 1>(d, columns, weights, taps, count, bias, j, out);
   if (j < end) SumVectors<kWeighted, 1>(d, columns, weights, taps, count, bias, end - lanes, out);
 }
-
-/// The taps of one phase of a row.
-struct PhaseTaps {
-  const TransposedTap* taps;
-  int64_t count;
-  int64_t pixels;
-  int64_t first;  // pixels that every tap reaches
-  int64_t last;
-};
 
 /// One of the planes.
 template <class T>
@@ -177,7 +170,7 @@ HWY_INLINE void SumPhase(const Plane<T>& plane, const PhaseTaps& phase, T* out) 
 
 /// A row of stride two, both phases at once.
 template <class T>
-HWY_INLINE void WeaveRow(const Plane<T>& plane, const PhaseTaps& even, const PhaseTaps& odd, T* out) {
+HWY_INLINE void WeaveTwo(const Plane<T>& plane, const PhaseTaps& even, const PhaseTaps& odd, T* out) {
   const int64_t begin = std::max(even.first, odd.first), end = std::max(begin, std::min(even.last, odd.last));
   const hn::ScalableTag<T> d;
   const bool done = plane.weights != nullptr ? WeaveInside<true>(d, plane, even, odd, begin, end, out)
@@ -230,15 +223,23 @@ HWY_INLINE void InterleaveFour(const T* from, int64_t size, int64_t width, T* ou
   for (int64_t x = 4 * j; x < width; ++x) out[x] = from[x % 4 * size + x / 4];
 }
 
+/// The row of some planes that no tap reaches.
+template <class T>
+void FillRow(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row, int64_t begin,
+             int64_t end) {
+  T* first = planes.out + row * geometry.output_width;
+  for (int64_t i = begin; i < end; ++i)
+    std::fill_n(first + i * planes.out_step, geometry.output_width, planes.bias == nullptr ? T{0} : planes.bias[i]);
+}
+
 /// The row of some planes, phase after phase: where windows are shorter than the stride, only some phases differ from the
 /// bias.
 template <class T>
 void SpreadRow(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row, int64_t begin,
                int64_t end) {
-  const bool sparse = geometry.kernel_width < geometry.stride || geometry.row_starts[row] == geometry.row_starts[row + 1];
+  const bool sparse = geometry.kernel_width < geometry.stride;
+  if (sparse) FillRow(geometry, planes, row, begin, end);
   T* first = planes.out + row * geometry.output_width;
-  for (int64_t i = begin; sparse && i < end; ++i)
-    std::fill_n(first + i * planes.out_step, geometry.output_width, planes.bias == nullptr ? T{0} : planes.bias[i]);
   for (int64_t phase = 0; phase < geometry.phases; ++phase) {
     const PhaseTaps taps = FindTaps(geometry, planes, row, phase, planes.taps);
     if (sparse && taps.count == 0) continue;
@@ -279,16 +280,43 @@ bool PairRows(const TransposedGeometry& geometry, const TransposedPlanes<T>& pla
   return true;
 }
 
-/// The row of all planes, without their activation.
+/// A row with stride S, whose taps are found once for all planes; `behind`: elements behind it that are written later.
+template <int S, class T>
+void WeaveRowOf(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row, int64_t behind) {
+  PhaseTaps phases[S];
+  TransposedTap* taps = planes.taps;
+  for (int64_t phase = 0; phase < S; ++phase) {
+    phases[phase] = FindTaps(geometry, planes, row, phase, taps);
+    taps += phases[phase].count;
+  }
+  WeaveRow<S>(hn::ScalableTag<T>(), planes, phases, geometry.output_width, behind,
+              planes.out + row * geometry.output_width);
+}
+
+/// False for strides that are not woven.
 template <class T>
-void SumRow(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row, bool pairs) {
+bool WeaveRowOf(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row, int64_t behind) {
+  if (!kWeaves || geometry.phases != geometry.stride || geometry.output_width > INT32_MAX) return false;
+  switch (geometry.stride) {
+    case 2: return WeaveRowOf<2>(geometry, planes, row, behind), true;
+    case 3: return WeaveRowOf<3>(geometry, planes, row, behind), true;
+    case 4: return WeaveRowOf<4>(geometry, planes, row, behind), true;
+    default: return false;
+  }
+}
+
+/// The row of all planes, without their activation; rows up to `end` are written later.
+template <class T>
+void SumRow(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row, int64_t end, bool pairs) {
   const int64_t size = TransposedPhaseSize(geometry), lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   if (pairs && PairRows(geometry, planes, row)) return;
+  if (geometry.row_starts[row] == geometry.row_starts[row + 1]) return FillRow(geometry, planes, row, 0, planes.count);
+  if (WeaveRowOf(geometry, planes, row, (end - row - 1) * geometry.output_width)) return;
   T* first = planes.out + row * geometry.output_width;
   if (geometry.stride == 2 && geometry.phases == 2) {
     const auto even = FindTaps(geometry, planes, row, 0, planes.taps);
     const auto odd = FindTaps(geometry, planes, row, 1, planes.taps + even.count);
-    for (int64_t i = 0; i < planes.count; ++i) WeaveRow(Plane<T>(planes, i), even, odd, first + i * planes.out_step);
+    for (int64_t i = 0; i < planes.count; ++i) WeaveTwo(Plane<T>(planes, i), even, odd, first + i * planes.out_step);
   } else if (geometry.stride == 1) {
     const auto taps = FindTaps(geometry, planes, row, 0, planes.taps);
     for (int64_t i = 0; i < planes.count; ++i) SumPhase(Plane<T>(planes, i), taps, first + i * planes.out_step);
@@ -321,7 +349,7 @@ template <class T>
 void Rows(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t begin, int64_t end) {
   const bool pairs = IsPairs(geometry, planes);
   for (int64_t row = begin; row < end; ++row) {
-    SumRow(geometry, planes, row, pairs);
+    SumRow(geometry, planes, row, end, pairs);
     T* first = planes.out + row * geometry.output_width;
     for (int64_t i = 0; i < planes.count && planes.activation; ++i)
       ActivateRow(planes.activation, geometry.output_width, first + i * planes.out_step);

@@ -45,6 +45,9 @@ struct TransposedGeometry {
   const TransposedMeeting* meetings;  // by output row
 };
 
+/// Phases whose taps are looked up together.
+constexpr int64_t kTransposedPhases = 4;
+
 /// Planes of some output channels, which meet the same taps. `columns` holds numbers by input channel and kernel position;
 /// they are to be multiplied by `weights` unless that is null.
 template <class T>
@@ -61,7 +64,7 @@ struct TransposedPlanes {
   T* out;
   int64_t out_step;
   T* buffer;            // phases * TransposedPhaseSize() elements
-  TransposedTap* taps;  // as many as can meet in two phases of a row
+  TransposedTap* taps;  // as many as can meet in kTransposedPhases phases of a row
   Activation<T> activation;
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "kernels/conv/nchw/phase_rows.h"
 #include "kernels/conv/nchw/phase_span.h"
 #include "ops/nn/window.h"
 
@@ -42,10 +43,14 @@ class PhasePlanes {
   };
   Tap tap(const std::array<int64_t, kAxes>& at) const;
 
-  /// A channel of an image; planes are `plane_step` elements apart.
-  void LayOut(const float* channel, int64_t plane_step, float* out) const;
+  /// Planes of a phase are those of all images, one after the other, and slack that may be written. They are `plane_step`
+  /// elements apart from phase to phase.
+  void LayOut(const PhaseImages& images, int64_t plane_step) const;
 
  private:
+  /// Slices and rows of these phases, and all of the last axis.
+  void AddRuns(int64_t z, int64_t y, int64_t out, PhaseRuns& runs) const;
+
   Window window_;
   bool in_place_;
   std::array<int64_t, kAxes> size_, phases_;

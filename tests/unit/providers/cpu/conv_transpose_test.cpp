@@ -99,6 +99,28 @@ TEST_P(TransposedBatches, GiveWhatTheSumGives) {
   }
 }
 
+/// Rows whose phases fill vectors or not, in planes that end with them.
+TEST(TransposedRows, OfEveryWidth) {
+  for (const int64_t stride : {2, 3, 4, 5}) {
+    for (const int64_t kernel : {1, 2, 3, 5, 8}) {
+      for (int64_t width = 1; width <= 20; ++width) {
+        for (const bool depthwise : {false, true}) {
+          const int64_t height = width % 3 + 1, pad = std::min(width + stride + kernel, int64_t{7}) % (kernel / 2 + 1);
+          if ((std::min(height, width) - 1) * stride + kernel <= 2 * pad) continue;
+          const TransposedCase test{"", {2, 6, height, width}, depthwise ? 1 : 5, depthwise ? 6 : 1, kernel, stride, pad};
+          const std::vector<float> x = Waves(12 * height * width, 0.71f);
+          const std::vector<double> expected = Spread(test, x);
+          const std::vector<float> actual = Outputs(MakeSession(test, 1), test, 2, x);
+          ASSERT_EQ(actual.size(), expected.size());
+          for (size_t i = 0; i < expected.size(); ++i)
+            ASSERT_NEAR(actual[i], expected[i], 1e-4 * std::max(1.0, std::abs(expected[i])))
+                << i << " of width " << width << " kernel " << kernel << " stride " << stride << " pad " << pad;
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, TransposedBatches,
                          ::testing::Values(TransposedCase{"OnePixel", {4, 20, 1, 1}, 40, 1, 4, 1, 0},
                                            TransposedCase{"Small", {3, 24, 4, 3}, 30, 1, 4, 2, 1},
