@@ -9,7 +9,7 @@
 #include "base/rounding.h"
 #include "kernels/elementwise/activate-inl.h"
 #include "kernels/gemm/half_panel-inl.h"
-#include "kernels/vector/load_first-inl.h"
+#include "kernels/vector/copy_part-inl.h"
 #include "kernels/vector/pin-inl.h"
 #include "kernels/vector/prefetch.h"
 
@@ -229,18 +229,12 @@ struct Rows {
   int64_t tile;  // from tile to tile, a row
 };
 
-/// The first `width` elements of a row of at most kWidth.
-HWY_INLINE void CopyPart(const T* from, int64_t width, T* to) {
-  const D d;
-  for (; width >= kLanes; width -= kLanes, from += kLanes, to += kLanes) hn::StoreU(hn::LoadU(d, from), d, to);
-  if (width > 0) StoreFirst(d, LoadFirst(d, from, width), to, width);
-}
-
 /// The tile at the right edge: C's columns end before the panel does, so it goes through a buffer. What stands there beside
 /// C's columns is not written.
 template <class B>
 void EdgeTile(MicroKernelFn<B> kernel, const Rows& a, const B* b, int64_t b_k, int64_t k, int64_t rows, int64_t width,
               const TileOut& out, BlockPrefetch* ahead) {
+  const D d;
   HWY_ALIGN T buffer[kRows * kWidth];
   HWY_ALIGN T residual[kRows * kWidth];
   HWY_ALIGN T col_bias[kWidth];
@@ -249,14 +243,14 @@ void EdgeTile(MicroKernelFn<B> kernel, const Rows& a, const B* b, int64_t b_k, i
   inner.c_row = kWidth;
   const auto take = [&](const T* from, int64_t count, int64_t row, T* to) {
     std::fill_n(to, count * kWidth, T{0});
-    for (int64_t r = 0; r < count; ++r) CopyPart(from + r * row, width, to + r * kWidth);
+    CopyParts(d, width, count, from, row, to, kWidth);
     return to;
   };
   if (out.add) take(out.c, rows, out.c_row, buffer);
   if (out.last && out.residual != nullptr) inner.residual = take(out.residual, rows, out.c_row, residual);
   if (out.last && out.col_bias != nullptr) inner.col_bias = take(out.col_bias, 1, 0, col_bias);
   kernel(a.a, a.row, a.k, b, b_k, k, inner, ahead);
-  for (int64_t r = 0; r < rows; ++r) CopyPart(buffer + r * kWidth, width, out.c + r * out.c_row);
+  CopyParts(d, width, rows, buffer, kWidth, out.c, out.c_row);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "base/cancellation.h"
 #include "base/rounding.h"
 #include "kernels/elementwise/activate-inl.h"
-#include "kernels/vector/load_first-inl.h"
+#include "kernels/vector/copy_part-inl.h"
 
 #ifndef TESSERA_IMPLICIT_GEMM_SIZES  // once, though this file is included per target
 #define TESSERA_IMPLICIT_GEMM_SIZES
@@ -128,28 +128,6 @@ TileFn FindTile(std::index_sequence<R...>, int64_t rows, int64_t vectors, bool w
   return kOfRows[rows - 1](vectors, whole);
 }
 
-/// `length` elements of each of `count` rows. A masked store takes several times as long as one of less than a vector that
-/// overlaps another, but with AVX-512.
-template <class D>
-HWY_INLINE void StoreParts(D d, int64_t length, int64_t count, const float* from, int64_t from_step, float* to,
-                           int64_t to_step) {
-  constexpr auto kWidth = static_cast<int64_t>(hn::MaxLanes(D()));
-  constexpr bool kMasked = HWY_TARGET == HWY_AVX3;
-  if constexpr (!kMasked && kWidth > 1) {
-    if (length < kWidth) return StoreParts(hn::Half<D>(), length, count, from, from_step, to, to_step);
-  }
-  for (int64_t r = 0; r < count; ++r, from += from_step, to += to_step) {
-    int64_t x = 0;
-    if constexpr (kMasked) {
-      for (; x + kWidth <= length; x += kWidth) hn::StoreU(hn::LoadU(d, from + x), d, to + x);
-      if (x < length) StoreFirst(d, hn::LoadU(d, from + x), to + x, length - x);
-    } else {
-      for (; x < length - kWidth; x += kWidth) hn::StoreU(hn::LoadU(d, from + x), d, to + x);
-      hn::StoreU(hn::LoadU(d, from + length - kWidth), d, to + length - kWidth);
-    }
-  }
-}
-
 /// Rows of pixels, or parts of them, from `at` to `end` of the run, for `count` rows of a tile that is `width` wide.
 HWY_INLINE void StoreRows(const ImplicitGemmProblem& problem, size_t first, int64_t at, int64_t end, int64_t count,
                           int64_t width, const float* tile, float* out) {
@@ -158,7 +136,7 @@ HWY_INLINE void StoreRows(const ImplicitGemmProblem& problem, size_t first, int6
     const PixelRow& row = problem.rows[i];
     const int64_t begin = std::max(row.from, at), length = std::min(row.from + problem.row_pixels, end) - begin;
     if (length <= 0) continue;
-    StoreParts(d, length, count, tile + (begin - at), width, out + row.to + (begin - row.from), problem.out_channel);
+    CopyParts(d, length, count, tile + (begin - at), width, out + row.to + (begin - row.from), problem.out_channel);
   }
 }
 
