@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <new>
-#include <span>
 #include <vector>
 
 namespace tessera::testing {
@@ -30,7 +29,6 @@ class Guarded {
   Guarded& operator=(const Guarded&) = delete;
 
   T* data() const { return reinterpret_cast<T*>(static_cast<std::byte*>(base_) + bytes_) - count_; }
-  std::span<T> values() const { return {data(), count_}; }
 
  private:
   size_t count_, bytes_, mapped_;

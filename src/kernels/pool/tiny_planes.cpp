@@ -109,6 +109,9 @@ void PoolLanes(const TinyPlanes& tiny, const float* in, float* out) {
   }
 }
 
+/// Planes of so many elements are prefetched: the processor does not foresee reads of several of them at a time.
+constexpr int64_t kFarApart = 32;
+
 template <PoolKind kKind>
 void Pool(const TinyPlanes& tiny, int64_t planes, const float* in, float* out) {
   const auto outputs = static_cast<int64_t>(tiny.ends.size());
@@ -120,6 +123,10 @@ void Pool(const TinyPlanes& tiny, int64_t planes, const float* in, float* out) {
   HWY_ALIGN float results[kMostOfTinyPlane * kLanes];
   for (int64_t first = 0; first < planes; first += kLanes) {
     const int64_t p = std::min(first, planes - kLanes);  // the last ones perhaps once more
+    if (tiny.size >= kFarApart) {
+      const float* const next = in + (p + kLanes) * tiny.size;
+      for (int64_t i = 0; i < kLanes * tiny.size; i += 16) __builtin_prefetch(next + i);
+    }
     LanesOfPlanes(in + p * tiny.size, tiny.size, lanes);
     if (kKind == PoolKind::kMax && IsWithoutNan(lanes, tiny.size)) {
       PoolLanes<kKind, kKind == PoolKind::kMax>(tiny, lanes, results);

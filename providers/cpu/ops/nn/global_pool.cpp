@@ -2,14 +2,36 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <type_traits>
 
 #include "cpu/ops/nn/float_view.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "kernels/pool/pool.h"
+#include "kernels/pool/tiny_planes.h"
 
 namespace tessera::cpu {
 namespace {
+
+/// Planes of so few pixels go side by side in the lanes of vectors.
+constexpr int64_t kFewPixels = 32;
+
+void PoolFewPixels(PoolKind kind, int64_t size, const float* in, int64_t planes, float* out, ThreadPool& threads) {
+  int32_t pixels[kFewPixels];
+  std::iota(pixels, pixels + size, 0);
+  const int32_t end = static_cast<int32_t>(size);
+  const auto divisor = static_cast<float>(size);
+  const TinyPlanes tiny{.kind = kind,
+                        .finish = kind == PoolKind::kSum ? PoolFinish::kDivide : PoolFinish::kNone,
+                        .size = size,
+                        .taps = {pixels, static_cast<size_t>(size)},
+                        .ends = {&end, 1},
+                        .counts = &divisor};
+  threads.ParallelFor(planes, 1 + 0.3 * static_cast<double>(size), [&](int64_t begin, int64_t last) {
+    PoolTinyPlanes(tiny, last - begin, in + begin * size, out + begin);
+  });
+}
 
 template <class T, PoolKind kKind>
 void PoolGlobally(KernelContext& context) {
@@ -31,6 +53,12 @@ void PoolGlobally(KernelContext& context) {
     context.threads().ParallelFor(shape.num_elements(), 0.3,
                                   [&](int64_t begin, int64_t end) { std::copy(in + begin, in + end, out + begin); });
     return result.Finish();
+  }
+  if constexpr (std::is_same_v<C, float>) {
+    if (size > 0 && size <= kFewPixels && shape.num_elements() >= 16) {
+      PoolFewPixels(kKind, size, in, shape.num_elements(), out, context.threads());
+      return result.Finish();
+    }
   }
   context.threads().ParallelFor(shape.num_elements(), 10 + 0.15 * static_cast<double>(size),
                                 [&](int64_t begin, int64_t end) {

@@ -217,6 +217,30 @@ TEST_P(TinyPlanes, AndOfMoreAxes) {
                                   {{3, 2, 4, 5}, {2, 1, 2, 3}, {1, 1, 1, 1}, {1, 0, 0, 1, 0, 0, 1, 1}}});
 }
 
+TEST_P(TinyPlanes, AndOfWholePlanes) {
+  std::mt19937 random(4);
+  for (const bool is_max : {true, false}) {
+    ModelBuilder model;
+    model.Input("x", ElementType::kFloat, {-1, -1, -1}).Output("y", ElementType::kFloat, {-1, -1, 1});
+    model.Node(is_max ? "GlobalMaxPool" : "GlobalAveragePool", {"x"}, {"y"});
+    const Session session = model.Session();
+    for (int64_t size = 1; size <= 70; ++size) {
+      for (const int64_t planes : {3, 16, 45}) {
+        const std::vector<float> x = Elements(static_cast<size_t>(planes * size), random);
+        const auto y =
+            ToVector(session.Run(std::vector<std::string>{"x"}, std::vector<Value>{Floats({1, planes, size}, x)})[0]);
+        const SmallPool pool{{size}, {size}, {1}, {0, 0}};
+        for (int64_t p = 0; p < planes; ++p) {
+          const float expected = PooledAt(pool, is_max, x.data() + p * size, {0}), found = y[static_cast<size_t>(p)];
+          const bool same =
+              std::isnan(expected) ? std::isnan(found) : found == expected || std::abs(found - expected) < 1e-6f;
+          ASSERT_TRUE(same) << found << " for " << expected << " at " << p << " of " << planes << " planes of " << size;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(TinyPlanes, MaximaOfSlices) {
   std::mt19937 random(3);
   for (const int64_t count : {0, 1, 2, 5}) {
