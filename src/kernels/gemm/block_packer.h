@@ -1,7 +1,7 @@
 #pragma once
 
-// A panel of weights for multiply-adds of pairs of bytes: as records, and packed into segments that do not saturate, with what
-// has to stand aside and what that costs.
+// A panel of weights for multiply-adds of pairs of bytes: as records, and packed into segments that do not saturate, with
+// what has to stand aside and what that costs.
 
 #include <algorithm>
 #include <array>
