@@ -23,16 +23,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int kPixels = static_cast<int>(HWY_LANES(int16_t));
 
 /// kPixels quantized values of accumulators. `low` and `high` hold every other four, as interleaving left them.
-template <class T>
-HWY_INLINE void StorePixels(const Int8TapsChannel& channel, hn::Vec<D32> low, hn::Vec<D32> high, T* out) {
+HWY_INLINE void StorePixels(const Int8TapsChannel& channel, hn::Vec<D32> low, hn::Vec<D32> high, uint8_t* out) {
   const hn::ScalableTag<float> df;
   const D16 d16;
   const auto scale = hn::Set(df, channel.scale);
   const auto round = [&](hn::Vec<D32> sum) HWY_ATTR { return RoundToInt32(hn::Mul(hn::ConvertTo(df, sum), scale)); };
   const auto quantized = hn::SaturatedAdd(hn::ReorderDemote2To(d16, round(low), round(high)),
                                           hn::Set(d16, static_cast<int16_t>(channel.zero)));
-  const hn::Rebind<T, D16> quantized_tag;
-  hn::StoreU(hn::DemoteTo(quantized_tag, quantized), quantized_tag, out);
+  const hn::Rebind<uint8_t, D16> d8;
+  const hn::RebindToSigned<decltype(d8)> signed_d8;
+  const bool is_signed = channel.output == Int8TapsChannel::kInt8;
+  hn::StoreU(is_signed ? hn::BitCast(d8, hn::DemoteTo(signed_d8, quantized)) : hn::DemoteTo(d8, quantized), d8, out);
 }
 
 /// The accumulators themselves.
@@ -171,15 +172,9 @@ void Halve(const uint8_t* from, int64_t count, const uint8_t* end, uint8_t* to) 
 }  // namespace
 
 void TapsChannel(const Int8TapsChannel& channel) {
-  const bool is_signed = channel.is_signed;
-  switch (channel.output) {
-    case Int8TapsChannel::kUInt8:
-      return is_signed ? AnyChannel<int8_t, uint8_t>(channel) : AnyChannel<uint8_t, uint8_t>(channel);
-    case Int8TapsChannel::kInt8:
-      return is_signed ? AnyChannel<int8_t, int8_t>(channel) : AnyChannel<uint8_t, int8_t>(channel);
-    case Int8TapsChannel::kAccumulators:
-      return is_signed ? AnyChannel<int8_t, int32_t>(channel) : AnyChannel<uint8_t, int32_t>(channel);
-  }
+  if (channel.output == Int8TapsChannel::kAccumulators)
+    return channel.is_signed ? AnyChannel<int8_t, int32_t>(channel) : AnyChannel<uint8_t, int32_t>(channel);
+  channel.is_signed ? AnyChannel<int8_t, uint8_t>(channel) : AnyChannel<uint8_t, uint8_t>(channel);
 }
 
 void Halves(const ImageU8& image, const uint8_t* in, const uint8_t* end, uint8_t* out) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/conv/nchw/conv.h"
 #include "kernels/elementwise/activate-inl.h"
@@ -78,15 +79,18 @@ void CopyPieces(const Pieces<T>& pieces, const T* base, const int64_t* offsets, 
 template <class T>
 void CopyFewPieces(const Pieces<T>& pieces, const T* base, const int64_t* offsets, int64_t rows, int64_t width, bool exact,
                    T* out) {
-  switch (exact ? 0 : pieces.count) {
-    case 1: return CopyPieces<1>(pieces, base, offsets, rows, width, out);
-    case 2: return CopyPieces<2>(pieces, base, offsets, rows, width, out);
-    case 3: return CopyPieces<3>(pieces, base, offsets, rows, width, out);
-    case 4: return CopyPieces<4>(pieces, base, offsets, rows, width, out);
-    case 5: return CopyPieces<5>(pieces, base, offsets, rows, width, out);
-    case 6: return CopyPieces<6>(pieces, base, offsets, rows, width, out);
-    default: return CopyPieces(pieces, base, offsets, rows, width, exact, out);
+  if constexpr (std::is_same_v<T, float>) {  // loops of their own for doubles would double the code
+    switch (exact ? 0 : pieces.count) {
+      case 1: return CopyPieces<1>(pieces, base, offsets, rows, width, out);
+      case 2: return CopyPieces<2>(pieces, base, offsets, rows, width, out);
+      case 3: return CopyPieces<3>(pieces, base, offsets, rows, width, out);
+      case 4: return CopyPieces<4>(pieces, base, offsets, rows, width, out);
+      case 5: return CopyPieces<5>(pieces, base, offsets, rows, width, out);
+      case 6: return CopyPieces<6>(pieces, base, offsets, rows, width, out);
+      default: break;
+    }
   }
+  CopyPieces(pieces, base, offsets, rows, width, exact, out);
 }
 
 /// A row behind which nothing is written.

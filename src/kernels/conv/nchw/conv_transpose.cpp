@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/conv/nchw/conv_transpose.h"
 #include "kernels/conv/nchw/weave_rows-inl.h"
@@ -293,16 +294,19 @@ void WeaveRowOf(const TransposedGeometry& geometry, const TransposedPlanes<T>& p
               planes.out + row * geometry.output_width);
 }
 
-/// False for strides that are not woven.
+/// False for strides that are not woven, and for doubles, which would double the code.
 template <class T>
 bool WeaveRowOf(const TransposedGeometry& geometry, const TransposedPlanes<T>& planes, int64_t row, int64_t behind) {
-  if (!kWeaves || geometry.phases != geometry.stride || geometry.output_width > INT32_MAX) return false;
-  switch (geometry.stride) {
-    case 2: return WeaveRowOf<2>(geometry, planes, row, behind), true;
-    case 3: return WeaveRowOf<3>(geometry, planes, row, behind), true;
-    case 4: return WeaveRowOf<4>(geometry, planes, row, behind), true;
-    default: return false;
+  if constexpr (kWeaves && std::is_same_v<T, float>) {
+    if (geometry.phases != geometry.stride || geometry.output_width > INT32_MAX) return false;
+    switch (geometry.stride) {
+      case 2: return WeaveRowOf<2>(geometry, planes, row, behind), true;
+      case 3: return WeaveRowOf<3>(geometry, planes, row, behind), true;
+      case 4: return WeaveRowOf<4>(geometry, planes, row, behind), true;
+      default: break;
+    }
   }
+  return false;
 }
 
 /// The row of all planes, without their activation; rows up to `end` are written later.

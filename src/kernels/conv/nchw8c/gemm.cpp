@@ -128,6 +128,7 @@ struct TileRun {
   const Epilogue<float>* epilogue;
   bool first, last;      // of the visits to the tiles
   BlockPrefetch* ahead;  // the weights that come next, of each joined group
+  int64_t step;          // inputs of one
 };
 
 template <int B, int P>
@@ -149,7 +150,8 @@ HWY_INLINE void StoreTile(GroupVector<B> (&acc)[P][kGroupVectors<B>], const Tile
   }
 }
 
-/// Tiles of P pixels and B blocks, with steps of S inputs. kInOrder: there are no pixel offsets.
+/// Tiles of P pixels and B blocks, with steps of S inputs; 1: of as many as the run says. kInOrder: there are no pixel
+/// offsets.
 template <int B, int P, int S, bool kInOrder>
 void MultiplyTiles(const TileRun& run, int64_t pixel, int64_t tiles) {
   constexpr int kVectors = kGroupVectors<B>;
@@ -168,21 +170,23 @@ void MultiplyTiles(const TileRun& run, int64_t pixel, int64_t tiles) {
     for (int p = 0; p < P; ++p) in[p] = run.input + (kInOrder ? (pixel + p) * kChannelBlock : run.pixel_offsets[pixel + p]);
     for (const Nchw8cStep *step = run.steps, *last = step + run.num_steps; step != last; ++step) {
       for (int i = 0; i < kAheads<B>; ++i) run.ahead[i].Continue();
-      const int64_t offset = step->input;
       constexpr int kWidth = (B == kJoined ? B / 2 : B) * kChannelBlock;  // of a group's weights
+      int64_t offset = step->input;
       const float* weights = run.weights + step->weights * kWidth;
-#pragma GCC unroll 11
-      for (int c = 0; c < S; ++c) {
-        GroupVector<B> w[kVectors];
+      for (int64_t times = S == 1 ? run.step : 1; times > 0; --times, offset += S, weights += S * kWidth) {
+#pragma GCC unroll 8
+        for (int c = 0; c < S; ++c) {
+          GroupVector<B> w[kVectors];
 #pragma GCC unroll 6
-        for (int v = 0; v < kVectors; ++v) {
-          w[v] = LoadNeighbours<B>(weights + c * kWidth + (B == kJoined ? v * run.group_weights : v * kGroupLanes<B>), v);
-        }
+          for (int v = 0; v < kVectors; ++v) {
+            w[v] = LoadNeighbours<B>(weights + c * kWidth + (B == kJoined ? v * run.group_weights : v * kGroupLanes<B>), v);
+          }
 #pragma GCC unroll 12
-        for (int p = 0; p < P; ++p) {
-          const auto x = hn::Set(d, (kInOrder ? in[0] + p * kChannelBlock : in[p])[offset + c]);
+          for (int p = 0; p < P; ++p) {
+            const auto x = hn::Set(d, (kInOrder ? in[0] + p * kChannelBlock : in[p])[offset + c]);
 #pragma GCC unroll 6
-          for (int v = 0; v < kVectors; ++v) AddProduct<B>(v, x, w[v], acc[p][v]);
+            for (int v = 0; v < kVectors; ++v) AddProduct<B>(v, x, w[v], acc[p][v]);
+          }
         }
       }
     }
@@ -205,17 +209,14 @@ TileKernel KernelForPixels(int64_t pixels) {
 
 template <int B>
 TileKernel KernelForStep(const Nchw8cGemm& gemm, int64_t pixels) {
-  switch (gemm.step) {
-    case 1: return KernelForPixels<B, 1>(pixels);
+  switch (gemm.step) {  // usual ones have kernels of their own
     case 3: return KernelForPixels<B, 3>(pixels);
     case 4: return KernelForPixels<B, 4>(pixels);
-    case 5: return KernelForPixels<B, 5>(pixels);
-    case 6: return KernelForPixels<B, 6>(pixels);
     case 7: return KernelForPixels<B, 7>(pixels);
-    case 11: return KernelForPixels<B, 11>(pixels);
-    default:
+    case kChannelBlock:
       return gemm.pixel_offsets == nullptr ? KernelForPixels<B, kChannelBlock, true>(pixels)
                                            : KernelForPixels<B, kChannelBlock>(pixels);
+    default: return KernelForPixels<B, 1>(pixels);
   }
 }
 
@@ -255,7 +256,8 @@ void MultiplyPart(const Nchw8cGemm& gemm, int64_t first_block, int64_t blocks, c
                     &epilogue,
                     step_begin == 0,
                     step_end == gemm.num_steps,
-                    ahead};
+                    ahead,
+                    gemm.step};
   const TileKernel kernel = KernelFor(gemm, blocks, size);
   const TileKernel larger_kernel = larger == 0 ? nullptr : KernelFor(gemm, blocks, size + 1);
   const bool activates = run.last && ActivatesStored(epilogue.activation.kind);
