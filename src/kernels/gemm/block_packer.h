@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/rounding.h"
 #include "kernels/gemm/gemm_u8s8_kernels.h"
+#include "kernels/gemm/outliers.h"
 
 namespace tessera::cpu {
 
@@ -259,9 +260,9 @@ class BlockPacker {
   }
 
   double SparseCost() const {
-    constexpr int64_t kTogether = 4;  // output channels
-    std::array<bool, kMostLanes / 2 / kTogether> has{};
-    for (const ChannelOutlier& one : outliers) has[static_cast<size_t>((one.channel - first_channel_) / kTogether)] = true;
+    std::array<bool, kMostLanes / 2 / kOutlierChannels> has{};
+    for (const ChannelOutlier& one : outliers)
+      has[static_cast<size_t>((one.channel - first_channel_) / kOutlierChannels)] = true;
     return kOutlierCost * 2 * static_cast<double>(outliers.size()) / static_cast<double>(block_->lanes()) +
            kOutlierChannelsCost * static_cast<double>(std::ranges::count(has, true));
   }

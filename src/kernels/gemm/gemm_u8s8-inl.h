@@ -33,6 +33,8 @@ using V16 = hn::Vec<D16>;
 using V8 = hn::Vec<D8>;
 
 constexpr int64_t kRecord = 4 * kWidth;  // bytes of a group of a panel
+/// Bytes of weights that are asked for before they are needed: few rows read them from afar.
+constexpr int64_t kWeightsAhead = 2048;
 // A tile keeps its accumulators in registers.
 constexpr int kWideRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
 

@@ -24,9 +24,6 @@ struct Pairs {
   HWY_INLINE V32 Add(V32 sum, V8 a, V8 b) const { return hn::Add(sum, Widen(MultiplyPairs(a, b), one)); }
 };
 
-/// Bytes of weights that are asked for before they are needed: few rows read them from afar.
-constexpr int64_t kAhead = 2048;
-
 /// As PlainTile, but `D` groups are accumulated in 16 bits.
 template <bool kVectors, int D, int R, int N>
 void Tile(const TileArgs& args, int32_t* out) {
@@ -62,7 +59,7 @@ void Tile(const TileArgs& args, int32_t* out) {
       V8 b[N];
 #pragma GCC unroll 2
       for (int j = 0; j < N; ++j) b[j] = hn::LoadU(d8, right + j * 4 * kLanes);
-      if constexpr (kVectors) __builtin_prefetch(right + kAhead);
+      if constexpr (kVectors) __builtin_prefetch(right + kWeightsAhead);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         const V8 a = Broadcast(left + r * left_row);

@@ -33,9 +33,6 @@ struct DotTiles {
   }
 };
 
-constexpr int64_t kAhead =
-    2048;  // bytes of weights asked for before they are needed: images of few rows read them from afar
-
 /// R rows from `m` whose accumulators are requantized, scaled to floats, or stored.
 template <class Product, int R, int N, class T>
 void PaddedTile(const Part& part, int64_t m, int32_t* accumulators, BlockPrefetch& prefetch) {
@@ -54,7 +51,7 @@ void PaddedTile(const Part& part, int64_t m, int32_t* accumulators, BlockPrefetc
 #pragma GCC unroll 2
       for (int j = 0; j < N; ++j) {
         b[j] = hn::LoadU(d8, right + j * 4 * kLanes);
-        __builtin_prefetch(right + j * 4 * kLanes + kAhead);
+        __builtin_prefetch(right + j * 4 * kLanes + kWeightsAhead);
       }
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {

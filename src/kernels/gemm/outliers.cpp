@@ -87,8 +87,8 @@ HWY_INLINE void AddTransposed(const int32_t* products, int32_t* accumulators, in
   add(hn::InterleaveUpper(d64, q2, q3), 3);
 }
 
-constexpr int kMostParts = 3;  // of kTransposedRows rows, that one pass over an output channel's outliers serves
-constexpr int64_t kMostWidth = 64, kTogether = 4;  // output channels
+constexpr int kMostParts = 3;       // of kTransposedRows rows, that one pass over an output channel's outliers serves
+constexpr int64_t kMostWidth = 64;  // output channels
 
 /// What kParts parts of rows from `transposed` on, `size` apart, give with outliers [at, end) of an output channel, to
 /// `products`.
@@ -133,17 +133,17 @@ void AddOutlierParts(const PackedWeightsS8& packed, const int16_t* transposed, i
   const int64_t size = TransposedSize(packed.k), count = std::min(packed.n - first, width);
   const int64_t* begin = packed.outlier_begin.data() + first;
   const Outlier* outliers = packed.outliers.data();
-  const auto has_outliers = [&](int64_t i) { return begin[i] != begin[std::min(i + kTogether, count)]; };
-  for (int64_t i = 0; i < count; i += kTogether) {
+  const auto has_outliers = [&](int64_t i) { return begin[i] != begin[std::min(i + kOutlierChannels, count)]; };
+  for (int64_t i = 0; i < count; i += kOutlierChannels) {
     if (!has_outliers(i)) continue;
-    for (int64_t c = i; c < i + kTogether; ++c) {  // those behind the last are padding of the panel
+    for (int64_t c = i; c < i + kOutlierChannels; ++c) {  // those behind the last are padding of the panel
       const Outlier* end = outliers + begin[std::min(c + 1, count)];
       MultiplyOutliers<kParts>(transposed, size, outliers + begin[std::min(c, count)], end,
                                products[0] + c * kTransposedRows);
     }
   }
   for (const auto& part : products) {
-    for (int64_t i = 0; i < count; i += kTogether) {
+    for (int64_t i = 0; i < count; i += kOutlierChannels) {
       if (!has_outliers(i)) continue;
       for (int64_t j = 0; j < kTransposedRows; j += 4)
         AddTransposed(part + i * kTransposedRows + j, accumulators + j * width + i, width);

@@ -10,6 +10,9 @@ namespace tessera::cpu {
 /// Rows that are transposed together.
 inline constexpr int64_t kTransposedRows = 16;
 
+/// Output channels whose outliers are added together, or passed over where they have none.
+inline constexpr int64_t kOutlierChannels = 4;
+
 /// 16-bit elements of kTransposedRows transposed rows of k bytes.
 inline int64_t TransposedSize(int64_t k) { return (k + 1) / 2 * 2 * kTransposedRows; }
 

@@ -9,6 +9,8 @@ namespace tessera::cpu {
 
 /// Elements of an input plane, and of an output plane.
 inline constexpr int64_t kMostOfTinyPlane = 64;
+/// Planes that fill vectors of any machine.
+inline constexpr int64_t kFewestTinyPlanes = 16;
 
 /// A pooling of planes of so few pixels that vectors lie across planes, one in each lane.
 struct TinyPlanes {

@@ -86,19 +86,20 @@ void Quantize(const float* x, const float* scales, const float* zeros, int64_t s
   for (; i < count; ++i) y[i] = QuantizeOne<T>(x[i] / scale, zero, low, high);
 }
 
+/// A vector of them.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> DequantizeVector(D d, const T* x, hn::Vec<D> scale, hn::Vec<D> zero) {
+  const auto bytes = hn::LoadU(hn::Rebind<T, D>(), x);
+  return hn::Mul(hn::Sub(hn::ConvertTo(d, hn::PromoteTo(hn::RebindToSigned<D>(), bytes)), zero), scale);
+}
+
 /// Fewer bytes than fill a vector of twice D's size.
 template <class D, class T>
 HWY_INLINE void DequantizeFew(D d, const T* x, float scale, float zero, float* y, int64_t count) {
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(d));
   if (count >= kLanes) {
-    const hn::RebindToSigned<D> di;
-    const hn::Rebind<T, D> d8;
-    const auto store = [&](int64_t at) HWY_ATTR {
-      const auto difference = hn::Sub(hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(d8, x + at))), hn::Set(d, zero));
-      hn::StoreU(hn::Mul(difference, hn::Set(d, scale)), d, y + at);
-    };
-    store(0);
-    store(count - kLanes);
+    const auto scales = hn::Set(d, scale), zeros = hn::Set(d, zero);
+    for (const int64_t at : {int64_t{0}, count - kLanes}) hn::StoreU(DequantizeVector(d, x + at, scales, zeros), d, y + at);
   } else if constexpr (kLanes > 4) {
     DequantizeFew(hn::Half<D>(), x, scale, zero, y, count);
   } else {
@@ -110,14 +111,10 @@ HWY_INLINE void DequantizeFew(D d, const T* x, float scale, float zero, float* y
 template <class T>
 HWY_INLINE void DequantizeBytes(const T* x, float scale, float zero, float* y, int64_t count) {
   const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const hn::Rebind<T, decltype(d)> d8;
   constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float));
   if (count < 2 * kLanes) return DequantizeFew(d, x, scale, zero, y, count);
   const auto scales = hn::Set(d, scale), zeros = hn::Set(d, zero);
-  const auto wide = [&](const T* from) HWY_ATTR {
-    return hn::Mul(hn::Sub(hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(d8, from))), zeros), scales);
-  };
+  const auto wide = [&](const T* from) HWY_ATTR { return DequantizeVector(d, from, scales, zeros); };
   int64_t i = 0;
   for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
     const auto a = wide(x + i), b = wide(x + i + kLanes), c = wide(x + i + 2 * kLanes), e = wide(x + i + 3 * kLanes);

@@ -266,13 +266,7 @@ void Depthwise(KernelContext& context, const ConvTensors<C>& problem, const Conv
 
 template <class C>
 void General(KernelContext& context, const ConvTensors<C>& problem, const ConvInput& input) {
-  const int64_t k = problem.group_channels() * problem.kernel_size;
-  const auto offsets = context.scratch<int64_t>(static_cast<size_t>(k));
-  for (int64_t c = 0; c < problem.group_channels(); ++c) {
-    for (int64_t i = 0; i < problem.kernel_size; ++i) {
-      offsets[c * problem.kernel_size + i] = c * input.channel_size() + input.kernel_offsets()[static_cast<size_t>(i)];
-    }
-  }
+  const std::span<const int64_t> offsets = input.TapOffsets(context, problem.group_channels());
   const int64_t image_size = CheckedMul(problem.channels, input.channel_size());
   const int64_t image_bytes = CheckedMul(image_size, static_cast<int64_t>(sizeof(C)));
   const int64_t round_bytes = context.threads().num_threads() == 1 ? kNearBytes : kRoundBytes;

@@ -48,6 +48,17 @@ class ConvInput {
   std::span<const int64_t> row_offsets() const { return row_offsets_; }
   int64_t output_width() const { return window_.output[window_.rank() - 1]; }
 
+  /// By channel, of so many, and kernel position.
+  std::span<const int64_t> TapOffsets(KernelContext& context, int64_t channels) const {
+    if (channels == 1) return kernel_offsets_;
+    const auto taps = static_cast<int64_t>(kernel_offsets_.size());
+    const auto offsets = context.scratch<int64_t>(static_cast<size_t>(CheckedMul(channels, taps)));
+    int64_t* to = offsets.data();
+    for (int64_t c = 0; c < channels; ++c)
+      for (const int64_t offset : kernel_offsets_) *to++ = c * channel_size_ + offset;
+    return offsets;
+  }
+
   /// Lays out so many channels, each of `plane` elements, at steps of `out_step`; padding becomes 0.
   template <class T>
   void LayOutChannels(const T* in, int64_t plane, int64_t channels, int64_t out_step, T* out) const {

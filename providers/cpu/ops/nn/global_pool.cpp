@@ -55,7 +55,7 @@ void PoolGlobally(KernelContext& context) {
     return result.Finish();
   }
   if constexpr (std::is_same_v<C, float>) {
-    if (size > 0 && size <= kFewPixels && shape.num_elements() >= 16) {
+    if (size > 0 && size <= kFewPixels && shape.num_elements() >= kFewestTinyPlanes) {
       PoolFewPixels(kKind, size, in, shape.num_elements(), out, context.threads());
       return result.Finish();
     }

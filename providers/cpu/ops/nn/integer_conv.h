@@ -73,6 +73,18 @@ struct RangeU8 {
   const uint8_t* end;
 };
 
+/// `count` channels, one after the other.
+inline void LayOutChannelsU8(const ConvInput& layout, const uint8_t* from, int64_t plane, int64_t count, int32_t zero,
+                             uint8_t* to) {
+  for (int64_t c = 0; c < count; ++c, from += plane, to += layout.channel_size()) {
+    if (layout.in_place()) {
+      std::memcpy(to, from, static_cast<size_t>(plane));
+    } else {
+      layout.LayOut<uint8_t>(from, to, static_cast<uint8_t>(zero));
+    }
+  }
+}
+
 /// The channels in the layout of `layout`: the input itself, or a copy with readable bytes after it. `copies`: a copy
 /// in any case.
 inline RangeU8 LayOutU8(KernelContext& context, const ConvInput& layout, const Tensor& x, const Window& window,
@@ -87,14 +99,8 @@ inline RangeU8 LayOutU8(KernelContext& context, const ConvInput& layout, const T
   std::fill(bytes.end() - kSlack, bytes.end(), uint8_t{0});
   context.threads().ParallelFor(planes, 20 + static_cast<double>(layout.channel_size()) * 0.1,
                                 [&](int64_t begin, int64_t last) {
-                                  for (int64_t i = begin; i < last; ++i) {
-                                    uint8_t* to = bytes.data() + i * layout.channel_size();
-                                    if (layout.in_place()) {
-                                      std::memcpy(to, base + i * plane, static_cast<size_t>(plane));
-                                    } else {
-                                      layout.LayOut<uint8_t>(base + i * plane, to, static_cast<uint8_t>(zero));
-                                    }
-                                  }
+                                  LayOutChannelsU8(layout, base + begin * plane, plane, last - begin, zero,
+                                                   bytes.data() + begin * layout.channel_size());
                                 });
   return {bytes.data(), bytes.data() + bytes.size()};
 }
@@ -194,7 +200,7 @@ class IntegerConv {
                          .start = static_cast<int32_t>(start),
                          .scale = 0,
                          .zero = 0,
-                         .output = Int8TapsChannel::kAccumulators,
+                         .output = OutputStage::kAccumulators,
                          .out = out + i * pixels});
       }
     });
@@ -206,12 +212,7 @@ class IntegerConv {
     const int64_t channels = x[1] / group_;
     const int64_t kernel = window.kernel.num_elements();
     const int64_t pixels = window.output.num_elements();
-    const auto offsets = context.scratch<int64_t>(static_cast<size_t>(channels * kernel));
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t k = 0; k < kernel; ++k) {
-        offsets[c * kernel + k] = c * layout.channel_size() + layout.kernel_offsets()[static_cast<size_t>(k)];
-      }
-    }
+    const std::span<const int64_t> offsets = layout.TapOffsets(context, channels);
     GemmProblem<int32_t> args;
     args.m = shape[1] / group_;
     args.n = pixels;

@@ -133,9 +133,9 @@ class PoolPlanes {
 
   /// Few windows with few taps, and planes enough for the lanes of vectors.
   bool TakesTinyPlanes() const {
-    constexpr int64_t kFewTaps = 64, kMostTaps = 200, kFewestPlanes = 16, kPlanesPerTap = 4;
+    constexpr int64_t kFewTaps = 64, kMostTaps = 200, kPlanesPerTap = 4;
     const int64_t planes = items_ / output_rows_;
-    if (planes < kFewestPlanes || window_.input.num_elements() > kMostOfTinyPlane ||
+    if (planes < kFewestTinyPlanes || window_.input.num_elements() > kMostOfTinyPlane ||
         window_.output.num_elements() > kMostOfTinyPlane)
       return false;
     const int64_t taps = TapsInside();
@@ -240,6 +240,10 @@ class PoolPlanes {
     return small;
   }
 
+  static int64_t BufferSize(const SmallPlanes<T>& small) {
+    return RoundUp(small.padded[0] * small.padded[1] + kPoolSlack, int64_t{64});
+  }
+
   void RunSmallPlanes(const T* in, T* out) {
     SmallPlanes<T> small = SmallPlanesOfWindow();
     if (along_.finish == PoolFinish::kDivide) {
@@ -258,7 +262,7 @@ class PoolPlanes {
                   out_size = output_rows_ * along_.output;
     const int threads = context_.threads().num_threads();
     const int64_t parts = threads == 1 ? 1 : std::min<int64_t>(planes, 8 * threads);
-    const int64_t size = (small.padded[0] * small.padded[1] + kPoolSlack + 63) & ~int64_t{63};
+    const int64_t size = BufferSize(small);
     const auto buffers = context_.scratch<T>(static_cast<size_t>(size * parts));
     const double cost = 20 + static_cast<double>(in_size + out_size * window_.kernel.num_elements()) *
                                  static_cast<double>(sizeof(T)) * 0.02;
@@ -288,7 +292,7 @@ class PoolPlanes {
     const int64_t slices = items_ / small.output[0], together = std::max<int64_t>(kSliceElements / slice, 1);
     const int threads = context_.threads().num_threads();
     const int64_t parts = threads == 1 ? 1 : std::min<int64_t>(slices, 8 * threads);
-    const int64_t padded = (small.padded[0] * small.padded[1] + kPoolSlack + 63) & ~int64_t{63};
+    const int64_t padded = BufferSize(small);
     const int64_t size = CheckedMul(padded + together * slice, parts);
     const auto buffers = context_.scratch<T>(static_cast<size_t>(size));
     const auto pointers = context_.scratch<const T*>(static_cast<size_t>(CheckedMul(most_rows_, parts)));

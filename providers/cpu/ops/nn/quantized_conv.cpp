@@ -33,34 +33,6 @@ size_t FindRuns(const ConvInput& layout, bool flat, int64_t first, int64_t width
   return count;
 }
 
-/// Of each tap of so many channels.
-std::span<const int64_t> TapOffsets(KernelContext& context, const ConvInput& layout, int64_t channels) {
-  const std::span<const int64_t> kernel = layout.kernel_offsets();
-  if (channels == 1) return kernel;
-  const auto offsets = context.scratch<int64_t>(static_cast<size_t>(channels) * kernel.size());
-  for (size_t i = 0; i < offsets.size(); ++i)
-    offsets[i] = static_cast<int64_t>(i / kernel.size()) * layout.channel_size() + kernel[i % kernel.size()];
-  return offsets;
-}
-
-Int8TapsChannel::Output TapsOutput(OutputStage::Kind kind) {
-  return kind == OutputStage::kUInt8  ? Int8TapsChannel::kUInt8
-         : kind == OutputStage::kInt8 ? Int8TapsChannel::kInt8
-                                      : Int8TapsChannel::kAccumulators;
-}
-
-/// `count` channels of an image, one after the other, and what may be read behind them.
-void LayOutChannels(const ConvInput& layout, const uint8_t* from, int64_t plane, int64_t count, uint8_t zero, uint8_t* to) {
-  for (int64_t c = 0; c < count; ++c, from += plane, to += layout.channel_size()) {
-    if (layout.in_place()) {
-      std::memcpy(to, from, static_cast<size_t>(plane));
-    } else {
-      layout.LayOut<uint8_t>(from, to, zero);
-    }
-  }
-  std::fill_n(to, kReadBehind, uint8_t{0});
-}
-
 }  // namespace
 
 ConvAlgorithm ChooseQuantizedConv(const KernelInfo& info, const ConvInputs& inputs) {
@@ -128,7 +100,7 @@ void QuantizedConv::Run(KernelContext& context, const Window& window, Tensor& y)
   const bool is_signed = x.is(ElementType::kInt8);
   const int64_t pixels = window.output.num_elements(), kernel = window.kernel.num_elements(), channels = weights_[1];
   const int64_t outputs = weights_[0] / group_;
-  const std::span<const int64_t> offsets = TapOffsets(context, layout, channels);
+  const std::span<const int64_t> offsets = layout.TapOffsets(context, channels);
   const bool flat = layout.in_place() && kernel == 1 && layout.channel_size() == pixels;
   const int64_t items = CheckedMul(x.shape()[0], group_), k = channels * kernel, threads = context.threads().num_threads();
   const Pieces pieces = Divide(items, pixels, k, threads);
@@ -189,7 +161,7 @@ void QuantizedConv::RunTapByTap(KernelContext& context, const ConvCall& call) co
   const ConvInput layout(context, window);
   const int64_t channels = weights_[1], outputs = weights_[0], per_group = outputs / group_;
   const int64_t pixels = window.output.num_elements(), plane = window.input.num_elements();
-  const std::span<const int64_t> offsets = TapOffsets(context, layout, channels);
+  const std::span<const int64_t> offsets = layout.TapOffsets(context, channels);
   const OutputStage store = call.Store(pixels);
   const int64_t group_bytes = CheckedMul(channels, layout.channel_size());
   const bool alone = group_bytes + kReadBehind <= kGroupBytes;  // a group of an image at a time
@@ -209,21 +181,22 @@ void QuantizedConv::RunTapByTap(KernelContext& context, const ConvCall& call) co
            .start = store.add[output],
            .scale = store.scales == nullptr ? 0 : store.scales[output],
            .zero = store.zero,
-           .output = TapsOutput(store.kind),
+           .output = store.kind,
            .out = static_cast<uint8_t*>(store.data) + (item / group_ * outputs + output) * pixels * store.size()});
     }
   };
   const double cost = static_cast<double>(pixels * per_group) * (1 + static_cast<double>(offsets.size()) * 0.06);
   context.threads().ParallelFor(x.shape()[0] * group_, cost, [&](int64_t begin, int64_t end) {
     const WorkArray<uint8_t> buffer(static_cast<size_t>(alone ? kGroupBytes : 0));
+    if (alone) std::fill_n(buffer + group_bytes, kReadBehind, uint8_t{0});
     for (int64_t item = begin; item < end; ++item) {
       CancellationPoint();
       if (!alone) {
         compute(item, all.begin + item * group_bytes);
         continue;
       }
-      LayOutChannels(layout, static_cast<const uint8_t*>(x.raw()) + item * channels * plane, plane, channels,
-                     static_cast<uint8_t>(call.x_zero), buffer);
+      LayOutChannelsU8(layout, static_cast<const uint8_t*>(x.raw()) + item * channels * plane, plane, channels, call.x_zero,
+                       buffer);
       compute(item, buffer);
     }
   });

@@ -286,15 +286,14 @@ void RankBytes(const ConvProblem& problem, const ConvCosts& costs, ConvCandidate
     ranked.Add(ConvAlgorithm::kBatchedIm2col, ns + rows);
     ns += panels;
   }
-  const int64_t few = costs.byte_dot_products ? costs.bytes.fewest_outputs - 1 : costs.bytes.direct_outputs;
-  if (problem.constant_weights && problem.depthwise()) {
-    ranked.Add(ConvAlgorithm::kDepthwise, ns);
-  } else if (problem.constant_weights && problem.group_outputs() <= few) {
-    ranked.Add(ConvAlgorithm::kDirect, ns);
-  }
-  if (!problem.depthwise() && packs && problem.group_outputs() >= costs.bytes.fewest_outputs &&
-      PanelBytes(problem.depth(), true) <= costs.bytes.panel_bytes) {
-    ranked.Add(ConvAlgorithm::kIm2col, ns);
+  if (problem.depthwise()) {
+    if (problem.constant_weights) ranked.Add(ConvAlgorithm::kDepthwise, ns);
+  } else {
+    const int64_t few = costs.byte_dot_products ? costs.bytes.fewest_outputs - 1 : costs.bytes.direct_outputs;
+    if (problem.constant_weights && problem.group_outputs() <= few) ranked.Add(ConvAlgorithm::kDirect, ns);
+    if (packs && problem.group_outputs() >= costs.bytes.fewest_outputs &&
+        PanelBytes(problem.depth(), true) <= costs.bytes.panel_bytes)
+      ranked.Add(ConvAlgorithm::kIm2col, ns);
   }
   ranked.Add(ConvAlgorithm::kIm2colInt16, 2 * ns);
 }

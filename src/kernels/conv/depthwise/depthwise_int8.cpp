@@ -32,7 +32,7 @@ HWY_INLINE void StorePixels(const Int8TapsChannel& channel, hn::Vec<D32> low, hn
                                           hn::Set(d16, static_cast<int16_t>(channel.zero)));
   const hn::Rebind<uint8_t, D16> d8;
   const hn::RebindToSigned<decltype(d8)> signed_d8;
-  const bool is_signed = channel.output == Int8TapsChannel::kInt8;
+  const bool is_signed = channel.output == OutputStage::kInt8;
   hn::StoreU(is_signed ? hn::BitCast(d8, hn::DemoteTo(signed_d8, quantized)) : hn::DemoteTo(d8, quantized), d8, out);
 }
 
@@ -172,7 +172,7 @@ void Halve(const uint8_t* from, int64_t count, const uint8_t* end, uint8_t* to) 
 }  // namespace
 
 void TapsChannel(const Int8TapsChannel& channel) {
-  if (channel.output == Int8TapsChannel::kAccumulators)
+  if (channel.output == OutputStage::kAccumulators)
     return channel.is_signed ? AnyChannel<int8_t, int32_t>(channel) : AnyChannel<uint8_t, int32_t>(channel);
   channel.is_signed ? AnyChannel<int8_t, uint8_t>(channel) : AnyChannel<uint8_t, uint8_t>(channel);
 }

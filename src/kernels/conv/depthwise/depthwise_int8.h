@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
+#include "kernels/gemm/gemm_u8s8.h"
+
 namespace tessera::cpu {
 
 /// A whole output channel, requantized or as accumulators. 64 bytes after the last channel that it reads may be read.
 struct Int8TapsChannel {
-  enum Output : uint8_t { kUInt8, kInt8, kAccumulators };
-
   const uint8_t* from;  // the first of the channels that it reads, as ConvInput lays them out
   bool is_signed;
   const int64_t* row_offsets;  // of the output rows
@@ -18,10 +18,10 @@ struct Int8TapsChannel {
   const int16_t* weights;  // of the taps, zero point subtracted, whole pairs
   int64_t taps;
   int64_t width;
-  int32_t start;  // of the accumulators, which may wrap
-  float scale;    // of quantized values
-  int32_t zero;   // the output's zero point
-  Output output;
+  int32_t start;             // of the accumulators, which may wrap
+  float scale;               // of quantized values
+  int32_t zero;              // the output's zero point
+  OutputStage::Kind output;  // no floats
   void* out;
 };
 
