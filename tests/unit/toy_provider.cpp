@@ -9,12 +9,12 @@
 #include <map>
 #include <thread>
 
-#include "tessera/error.h"
+#include "tessera/provider/check.h"
 
 namespace tessera::testing {
 namespace {
 
-[[noreturn]] void ThrowFailure(const std::string& message) { throw Error(ErrorCode::kEpFail, message); }
+[[noreturn]] void ThrowFailure(std::string_view message) { Throw(ErrorCode::kEpFail, {message}); }
 
 /// Device addresses are host addresses moved to where nothing is mapped.
 constexpr uintptr_t kOffset = uintptr_t{1} << 62;
@@ -65,16 +65,16 @@ class Elementwise final : public Kernel {
  public:
   explicit Elementwise(const KernelInfo& info)
       : op_(info.node().op_type), delay_(std::stoi(info.provider().options().find("delay_ms")->second)) {
-    if (info.provider().options().find("fail_kernel")->second == op_) ThrowFailure("the toy has no " + op_ + " after all");
+    if (info.provider().options().find("fail_kernel")->second == op_) {
+      Throw(ErrorCode::kEpFail, {"the toy has no ", op_, " after all"});
+    }
   }
   void Compute(KernelContext& context) override {
     ++Counters().computes;
     if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
     const Tensor& a = context.required_input(0);
     const Tensor* b = context.input(1);
-    if (b != nullptr && b->shape() != a.shape()) {
-      throw Error(ErrorCode::kInvalidArgument, "shapes differ: " + a.shape().ToString() + " and " + b->shape().ToString());
-    }
+    if (b != nullptr) Check(b->shape() == a.shape(), "shapes differ: ", a.shape(), " and ", b->shape());
     Tensor* y = context.output(0, a.shape());
     if (y->raw() == a.raw()) ++Counters().in_place;
     for (int64_t i = 0; i < a.num_elements(); ++i) {

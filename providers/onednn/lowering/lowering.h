@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "base/attribute.h"
 #include "onednn/program/builder.h"
 #include "ops/nn/window.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/provider/execution_provider.h"
 
 namespace tessera::onednn {

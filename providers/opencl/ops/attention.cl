@@ -300,6 +300,53 @@ INLINE TX16 finish_scores(TX16 acc, __global const uchar* mask, long m_at, long 
   return vload16(0, scores);
 }
 
+// What a slice, or a whole row, carries from keys to keys: results of `wide` elements, the running maximum and sum of each row.
+#define ROWS_SO_FAR const int wide, TX *acc, TX *tops, TX *totals
+
+// Takes the scores of STEP keys into row `at`, whose weights they become.
+INLINE void take_scores(TX16 score, int at, TX* weights, ROWS_SO_FAR) {
+  TX next = largest(score), weight[STEP];
+  next = fmax(next, tops[at]);
+  if (next != tops[at]) {
+    const TX factor = EXP(tops[at] - next);
+    totals[at] *= factor;
+    for (int c = 0; c < wide; ++c) acc[at * wide + c] *= factor;
+    tops[at] = next;
+  }
+  vstore16(score, 0, weight);
+  for (int k = 0; k < STEP; ++k) weight[k] = weight[k] == -INFINITY ? (TX)0 : EXP(weight[k] - next);
+  vstore16(vload16(0, weight), at, weights);
+  totals[at] += sum_of(vload16(0, weight));
+}
+
+// Adds `count` values by their weights to DOWN rows from `row`.
+INLINE void add_values(int row, int count, int wide, const TX* values, const TX* weights, TX* acc) {
+  for (int c = 0; c < wide; c += STEP) {
+    TX16 sum[DOWN];
+#pragma unroll
+    for (int r = 0; r < DOWN; ++r) sum[r] = vload16(0, acc + (row + r) * wide + c);
+    for (int k = 0; k < count; ++k) {
+      const TX16 value = vload16(0, values + k * wide + c);
+#pragma unroll
+      for (int r = 0; r < DOWN; ++r) sum[r] += weights[(row + r) * STEP + k] * value;
+    }
+#pragma unroll
+    for (int r = 0; r < DOWN; ++r) vstore16(sum[r], 0, acc + (row + r) * wide + c);
+  }
+}
+
+// The results of row `at`, which begin at y[to], or what its slice leaves in `part`.
+INLINE void put_row(int at, __global TX* part, __global uchar* y, long to, Problem p, ROWS_SO_FAR) {
+  if (p.slices > 1) {
+    for (int c = 0; c < p.value_width; ++c) part[c] = acc[at * wide + c];
+    part[p.value_width] = tops[at];
+    part[p.value_width + 1] = totals[at];
+    return;
+  }
+  const TX scale = totals[at] == 0 ? (TX)0 : 1 / totals[at];
+  for (int c = 0; c < p.value_width; ++c) PUT_Y(y, to + c, totals[at] == 0 ? (TX)p.nothing : acc[at * wide + c] * scale);
+}
+
 __kernel void attend_rows(ARGUMENTS) {
   TX queries[ROWS * MOST_VALUES], acc[ROWS * MOST_VALUES], keys[STEP * MOST_VALUES], values[STEP * MOST_VALUES], weights[ROWS * STEP], tops[ROWS], totals[ROWS];
   long2 seen[ROWS];
@@ -342,18 +389,7 @@ __kernel void attend_rows(ARGUMENTS) {
         const int at = row + r;
         const long m_at = b * p.m_batch + h * p.m_head + (first + min(at, rows - 1)) * p.m_row;
         const TX16 score = finish_scores(scores[r], mask_ == 0 ? 0 : mask_ + mo, m_at, k0, count, seen[at].x, seen[at].y, p);
-        TX next = largest(score), weight[STEP];
-        next = fmax(next, tops[at]);
-        if (next != tops[at]) {
-          const TX factor = EXP(tops[at] - next);
-          totals[at] *= factor;
-          for (int c = 0; c < wide; ++c) acc[at * wide + c] *= factor;
-          tops[at] = next;
-        }
-        vstore16(score, 0, weight);
-        for (int k = 0; k < STEP; ++k) weight[k] = weight[k] == -INFINITY ? (TX)0 : EXP(weight[k] - next);
-        vstore16(vload16(0, weight), at, weights);
-        totals[at] += sum_of(vload16(0, weight));
+        take_scores(score, at, weights, wide, acc, tops, totals);
       }
     }
     for (int k = 0; k < count; ++k) {
@@ -361,32 +397,10 @@ __kernel void attend_rows(ARGUMENTS) {
       for (int c = 0; c < p.value_width; ++c) values[k * wide + c] = (TX)GET_V(v_ + vo, from + c);
       for (int c = (int)p.value_width; c < wide; ++c) values[k * wide + c] = 0;
     }
-    for (int row = 0; row < rows; row += DOWN) {
-      for (int c = 0; c < wide; c += STEP) {
-        TX16 sum[DOWN];
-#pragma unroll
-        for (int r = 0; r < DOWN; ++r) sum[r] = vload16(0, acc + (row + r) * wide + c);
-        for (int k = 0; k < count; ++k) {
-          const TX16 value = vload16(0, values + k * wide + c);
-#pragma unroll
-          for (int r = 0; r < DOWN; ++r) sum[r] += weights[(row + r) * STEP + k] * value;
-        }
-#pragma unroll
-        for (int r = 0; r < DOWN; ++r) vstore16(sum[r], 0, acc + (row + r) * wide + c);
-      }
-    }
+    for (int row = 0; row < rows; row += DOWN) add_values(row, count, wide, values, weights, acc);
   }
   for (int r = 0; r < rows; ++r) {
-    if (p.slices > 1) {
-      __global TX* part = PART(first + r);
-      for (int c = 0; c < p.value_width; ++c) part[c] = acc[r * wide + c];
-      part[p.value_width] = tops[r];
-      part[p.value_width + 1] = totals[r];
-      continue;
-    }
-    const long to = b * p.y_batch + h * p.y_head + (first + r) * p.y_row;
-    const TX scale = totals[r] == 0 ? (TX)0 : 1 / totals[r];
-    for (int c = 0; c < p.value_width; ++c) PUT_Y(y_ + yo, to + c, totals[r] == 0 ? (TX)p.nothing : acc[r * wide + c] * scale);
+    put_row(r, PART(first + r), y_ + yo, b * p.y_batch + h * p.y_head + (first + r) * p.y_row, p, wide, acc, tops, totals);
   }
 }
 #endif

@@ -30,12 +30,45 @@ HWY_INLINE T FinishOne(const GemmProblem<T>& args, T sum, int64_t column) {
 constexpr double kReadNs = 0.1;                                                 // of an element of B, from afar
 constexpr int64_t kLongRow = int64_t{1} << 20, kLongColumn = int64_t{1} << 16;  // steps in k between cancellation points
 
+HWY_INLINE bool HasEpilogue(const GemmProblem<T>& args) {
+  const Epilogue<T>& epilogue = args.epilogue;
+  return args.accumulate || epilogue.bias != nullptr || epilogue.residual != nullptr || epilogue.activation;
+}
+
+/// The sum of a vector's blocks of 128 bits.
+template <class DV>
+HWY_INLINE auto SumOfBlocks(DV /*d*/, hn::Vec<DV> v) {
+  if constexpr (hn::MaxLanes(DV()) * sizeof(T) <= 16) {
+    return v;
+  } else {
+    const hn::Half<DV> half;
+    return SumOfBlocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+/// Stores the sums of four vectors' lanes: in a third of the steps of four single sums.
+HWY_INLINE void StoreSums(D d, V a, V b, V c, V e, T* HWY_RESTRICT to) {
+  const auto pairs = [d](V x, V y) HWY_ATTR { return hn::Add(hn::InterleaveLower(d, x, y), hn::InterleaveUpper(d, x, y)); };
+  const V ab = pairs(a, b), ce = pairs(c, e);  // by blocks
+  const hn::FixedTag<T, 16 / sizeof(T)> block;
+  if constexpr (sizeof(T) == sizeof(double)) {
+    hn::StoreU(SumOfBlocks(d, ab), block, to);
+    hn::StoreU(SumOfBlocks(d, ce), block, to + 2);
+  } else {
+    const hn::Repartition<uint64_t, D> wide;
+    const auto x = hn::BitCast(wide, ab), y = hn::BitCast(wide, ce);
+    const V all = hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, x, y)), hn::BitCast(d, hn::InterleaveUpper(wide, x, y)));
+    hn::StoreU(SumOfBlocks(d, all), block, to);
+  }
+}
+
 /// One row times transposed B: a dot product per column, four columns at a time so that x is loaded once.
 void Dots(const GemmProblem<T>& args, int64_t n0, int64_t n1) {
   const D d;
   const int64_t k = args.k;
   int64_t n = n0;
   PacedCancellationPoint look(kReadNs);
+  const bool finishes = args.alpha != T{1} || HasEpilogue(args);
   for (; n + 4 <= n1; n += 4) {
     look.Pass(4 * k);
     const T* b0 = args.rhs.data + n * args.rhs.col;
@@ -56,17 +89,25 @@ void Dots(const GemmProblem<T>& args, int64_t n0, int64_t n1) {
       t2 = hn::MulAdd(x1, hn::LoadU(d, b2 + p + kLanes), t2);
       t3 = hn::MulAdd(x1, hn::LoadU(d, b3 + p + kLanes), t3);
     }
-    for (; p < k; p += kLanes) {
-      const int64_t left = std::min<int64_t>(k - p, kLanes);
-      const V x = LoadFirst(d, args.lhs.data + p, left);
-      s0 = hn::MulAdd(x, LoadFirst(d, b0 + p, left), s0);
-      s1 = hn::MulAdd(x, LoadFirst(d, b1 + p, left), s1);
-      s2 = hn::MulAdd(x, LoadFirst(d, b2 + p, left), s2);
-      s3 = hn::MulAdd(x, LoadFirst(d, b3 + p, left), s3);
+    if (p + kLanes <= k) {
+      const V x = hn::LoadU(d, args.lhs.data + p);
+      s0 = hn::MulAdd(x, hn::LoadU(d, b0 + p), s0);
+      s1 = hn::MulAdd(x, hn::LoadU(d, b1 + p), s1);
+      s2 = hn::MulAdd(x, hn::LoadU(d, b2 + p), s2);
+      s3 = hn::MulAdd(x, hn::LoadU(d, b3 + p), s3);
+      p += kLanes;
     }
-    const T acc[4] = {hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, t0))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s1, t1))),
-                      hn::GetLane(hn::SumOfLanes(d, hn::Add(s2, t2))), hn::GetLane(hn::SumOfLanes(d, hn::Add(s3, t3)))};
-    for (int i = 0; i < 4; ++i) args.out.data[n + i] = FinishOne(args, acc[i], n + i);
+    if (p < k) {
+      const int64_t left = k - p;
+      const V x = LoadFirst(d, args.lhs.data + p, left);
+      t0 = hn::MulAdd(x, LoadFirst(d, b0 + p, left), t0);
+      t1 = hn::MulAdd(x, LoadFirst(d, b1 + p, left), t1);
+      t2 = hn::MulAdd(x, LoadFirst(d, b2 + p, left), t2);
+      t3 = hn::MulAdd(x, LoadFirst(d, b3 + p, left), t3);
+    }
+    T sums[4];
+    StoreSums(d, hn::Add(s0, t0), hn::Add(s1, t1), hn::Add(s2, t2), hn::Add(s3, t3), finishes ? sums : args.out.data + n);
+    for (int i = 0; finishes && i < 4; ++i) args.out.data[n + i] = FinishOne(args, sums[i], n + i);
   }
   for (; n < n1; ++n) {
     look.Pass(k);

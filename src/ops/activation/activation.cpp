@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

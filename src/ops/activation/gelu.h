@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

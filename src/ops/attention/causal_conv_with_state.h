@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/value.h"
 
 namespace tessera {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/attention/attention_scale.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/value.h"
 
 namespace tessera {

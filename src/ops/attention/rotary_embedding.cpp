@@ -1,8 +1,8 @@
 #include "ops/attention/rotary_embedding.h"
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "base/checked.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

@@ -2,7 +2,7 @@
 
 // Scan (8, 9, 11, 16, 19, 21, 23, 24, 25).
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

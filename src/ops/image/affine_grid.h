@@ -2,8 +2,8 @@
 
 // AffineGrid (20): the points that GridSample reads, of images and of volumes.
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/value.h"
 
 namespace tessera {

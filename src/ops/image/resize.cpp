@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 namespace {

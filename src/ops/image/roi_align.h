@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/value.h"
 
 namespace tessera {

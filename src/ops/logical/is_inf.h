@@ -2,7 +2,7 @@
 
 // IsInf (10, 20).
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

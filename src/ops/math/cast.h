@@ -2,7 +2,7 @@
 
 // Cast (6, 9, 13, 19, 21, 23, 24, 25, 28), CastLike (15, 19, 21, 23, 24, 25).
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

@@ -4,10 +4,10 @@
 
 #include <bit>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/rounding.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/value.h"
 
 namespace tessera {

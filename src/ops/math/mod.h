@@ -2,8 +2,8 @@
 
 // Mod (10, 13).
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

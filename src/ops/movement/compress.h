@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/axis.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/value.h"
 
 namespace tessera {

@@ -2,10 +2,10 @@
 
 // Concat (1, 4, 11, 13).
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "ops/axis.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

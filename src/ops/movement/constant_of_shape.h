@@ -2,9 +2,9 @@
 
 // ConstantOfShape (9, 20, 21, 23, 24, 25).
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/integer_list.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

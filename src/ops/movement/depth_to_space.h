@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "base/checked.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

@@ -2,9 +2,9 @@
 
 // EyeLike (9, 22): ones on one diagonal of a matrix.
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/movement/trilu.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

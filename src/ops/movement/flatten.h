@@ -2,8 +2,8 @@
 
 // Flatten (1, 9, 11, 13, 21, 23, 24, 25): a matrix whose rows are the dimensions before the axis.
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

@@ -2,9 +2,9 @@
 
 // Gather (1, 11, 13), GatherElements (11, 13), GatherND (11, 12, 13): axes, and the shapes that indices ask for.
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/axis.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

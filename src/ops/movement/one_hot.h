@@ -2,9 +2,9 @@
 
 // OneHot (9, 11, 28).
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/axis.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "ops/integer_list.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

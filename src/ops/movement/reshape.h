@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "base/checked.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

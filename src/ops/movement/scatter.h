@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/movement/gather.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/value.h"
 
 namespace tessera {

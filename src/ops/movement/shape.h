@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

@@ -8,9 +8,9 @@
 #include <limits>
 #include <vector>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/integer_list.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera {

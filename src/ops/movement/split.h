@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "base/checked.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/integer_list.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

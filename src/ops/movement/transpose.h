@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/axis.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

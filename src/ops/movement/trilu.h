@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/integer_list.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

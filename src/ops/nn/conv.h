@@ -2,8 +2,8 @@
 
 // Conv (1, 11, 22), ConvInteger (10), QLinearConv (10), DeformConv (19, 22): groups, windows and the shapes that they fit.
 
-#include "base/attribute.h"
 #include "ops/nn/window.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/value.h"
 
 namespace tessera {

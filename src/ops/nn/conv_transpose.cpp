@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "base/checked.h"
 #include "ops/nn/conv.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

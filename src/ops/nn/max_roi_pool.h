@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "base/attribute.h"
 #include "base/checked.h"
 #include "ops/nn/window.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

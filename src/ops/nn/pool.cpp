@@ -1,7 +1,7 @@
 #include "ops/nn/pool.h"
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 namespace {

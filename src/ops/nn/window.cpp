@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "base/checked.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 namespace {

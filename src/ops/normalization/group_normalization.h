@@ -2,8 +2,8 @@
 
 // GroupNormalization (18, 21), and InstanceNormalization (1, 6, 22), whose groups are single channels.
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

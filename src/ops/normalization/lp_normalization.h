@@ -2,8 +2,8 @@
 
 // LpNormalization (1, 22).
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

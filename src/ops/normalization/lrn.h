@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

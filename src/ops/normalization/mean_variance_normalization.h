@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

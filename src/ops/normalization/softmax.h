@@ -2,8 +2,8 @@
 
 // Softmax, LogSoftmax, Hardmax (1, 11, 13).
 
-#include "base/attribute.h"
 #include "ops/axis.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

@@ -2,8 +2,8 @@
 
 // QLinearGlobalAveragePool, com.microsoft, version 1: [batch, channels, spatial...], or channels last.
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

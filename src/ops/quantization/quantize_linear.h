@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/axis.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

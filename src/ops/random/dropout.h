@@ -3,7 +3,7 @@
 // Dropout (1, 6, 7, 10, 12, 13, 22): trains unless is_test is set before version 7, never before version 12, and where an
 // input says so from then on.
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/value.h"
 
 namespace tessera {

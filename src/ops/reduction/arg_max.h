@@ -2,9 +2,9 @@
 
 // ArgMax, ArgMin (1, 11, 12, 13).
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/axis.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

@@ -2,8 +2,8 @@
 
 // CumSum (11, 14), CumProd (26).
 
-#include "base/attribute.h"
 #include "ops/integer_list.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 

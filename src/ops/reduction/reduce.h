@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/attribute.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 
 namespace tessera {

@@ -2,9 +2,9 @@
 
 // TopK (1, 10, 11, 24): k is an attribute, from version 10 on an input.
 
-#include "base/attribute.h"
 #include "base/check.h"
 #include "ops/axis.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/value.h"
 
 namespace tessera {

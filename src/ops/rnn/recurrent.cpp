@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/ascii.h"
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 namespace {

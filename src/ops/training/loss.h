@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "base/attribute.h"
 #include "base/check.h"
+#include "tessera/provider/attributes.h"
 #include "tessera/shape.h"
 #include "tessera/value.h"
 

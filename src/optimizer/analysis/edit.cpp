@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/attribute.h"
 #include "graph/onnx_schemas.h"
 #include "graph/private_names.h"
 #include "onnx/defs/schema.h"
@@ -10,6 +9,7 @@
 #include "ops/movement/reshape.h"
 #include "ops/movement/transpose.h"
 #include "ops/valid_attributes.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 namespace {

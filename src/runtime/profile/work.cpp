@@ -5,13 +5,13 @@
 #include <string_view>
 #include <vector>
 
-#include "base/attribute.h"
 #include "graph/microsoft/schemas.h"
 #include "graph/op_traits.h"
 #include "ops/attention/linear_attention.h"
 #include "ops/math/einsum_equation.h"
 #include "ops/math/gemm.h"
 #include "ops/valid_attributes.h"
+#include "tessera/provider/attributes.h"
 
 namespace tessera {
 namespace {
