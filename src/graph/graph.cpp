@@ -23,7 +23,7 @@ size_t TextBytes(const Tensor& tensor) {
 
 /// Of a value: its entry among the names, the list of its readers. Of a node: its own allocation, its places in orders. Of
 /// a nested graph: its own allocation, its lists, which are small. Of a captured value: its entry among the captures.
-constexpr size_t kAroundValue = 128, kAroundNode = 64, kAroundGraph = 512, kAroundCapture = 64;
+constexpr size_t kAroundValue = 128, kAroundNode = 64, kAroundGraph = 1100, kAroundCapture = 64;
 
 size_t BytesOf(const Node& node) {
   size_t bytes = sizeof(Node) + kAroundNode + node.name.size() +

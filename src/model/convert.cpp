@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/check.h"
 #include "base/load_limits.h"
@@ -383,7 +384,7 @@ void GraphConversion::CheckAgainstSchema(const NodeProto& proto, Node& node, con
   const onnx::OpSchema* schema = FindSchema(node.op_type, opset, node.domain);
   if (schema == nullptr) {
     if (!IsStandardDomain(node.domain)) return;
-    Fail(ErrorCode::kInvalidGraph, "opset {} of domain {} has no operator {}", opset, domain, node.op_type);
+    Fail(ErrorCode::kInvalidGraph, "opset {} of domain {} has no operator '{}'", opset, domain, node.op_type);
   }
   node.since_version = schema->SinceVersion();
   if (schema->Deprecated()) {
@@ -456,8 +457,27 @@ std::shared_ptr<Graph> GraphConversion::ConvertNested(const GraphProto& proto, S
   return nested;
 }
 
+namespace {
+
+/// An attribute without its type's field has the field's default; with another's, nobody knows what was meant.
+void CheckField(const AttributeProto& attribute) {
+  const std::pair<AttributeProto::AttributeType, bool> fields[] = {
+      {AttributeProto::FLOAT, attribute.has_f()},  {AttributeProto::INT, attribute.has_i()},
+      {AttributeProto::STRING, attribute.has_s()}, {AttributeProto::TENSOR, attribute.has_t()},
+      {AttributeProto::GRAPH, attribute.has_g()},  {AttributeProto::TYPE_PROTO, attribute.has_tp()}};
+  const auto own = std::ranges::find(fields, attribute.type(), [](const auto& field) { return field.first; });
+  if (own == std::end(fields) || own->second) return;
+  const auto other = std::ranges::find(fields, true, [](const auto& field) { return field.second; });
+  if (other == std::end(fields)) return;
+  Fail(ErrorCode::kInvalidGraph, "attribute '{}' is declared {} and holds {}", attribute.name(),
+       AttributeProto::AttributeType_Name(attribute.type()), AttributeProto::AttributeType_Name(other->first));
+}
+
+}  // namespace
+
 AttributeValue GraphConversion::ConvertAttribute(const AttributeProto& attribute, Scope& scope) {
   if (!attribute.ref_attr_name().empty()) return ConvertBound(attribute, scope);
+  CheckField(attribute);
   switch (TypeOf(attribute)) {
     case AttributeProto::FLOAT: return attribute.f();
     case AttributeProto::INT: return attribute.i();

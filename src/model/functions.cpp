@@ -1,10 +1,12 @@
 #include "model/functions.h"
 
 #include <deque>
+#include <limits>
 #include <unordered_set>
 
 #include "base/check.h"
 #include "base/load_limits.h"
+#include "base/shortened.h"
 #include "graph/infer_types.h"
 #include "graph/onnx_schemas.h"
 #include "graph/operator_definitions.h"
@@ -13,6 +15,7 @@
 #include "model/convert.h"
 #include "model/gradient/differentiate.h"
 #include "onnx/defs/schema.h"
+#include "tessera/printable.h"
 
 namespace tessera {
 namespace {
@@ -345,6 +348,21 @@ std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& mod
   }
   CallCheck(library->functions).Check();
   return library;
+}
+
+std::vector<std::string> ShadowedFunctions(const onnx::ModelProto& model) {
+  constexpr size_t kMost = 16;
+  std::vector<std::string> sentences;
+  for (const FunctionProto& function : model.functions()) {
+    const std::string domain = NormalDomain(function.domain());
+    if (!IsStandardDomain(domain) || FindSchema(function.name(), std::numeric_limits<int>::max(), domain) == nullptr)
+      continue;
+    sentences.push_back(
+        Printable(fmt::format("function {}: {} has an operator of this name, whose kernels are used where there are any",
+                              Shortened(function.name()), domain.empty() ? "ai.onnx" : domain)));
+    if (sentences.size() == kMost) break;
+  }
+  return sentences;
 }
 
 const FunctionProto* FindLocalFunction(const Graph& graph, const Node& node) {

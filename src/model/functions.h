@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "graph/graph.h"
 #include "model/proto.h"
@@ -21,6 +22,9 @@ struct FunctionLibrary {
 /// Throws Error(kInvalidGraph) naming functions that are defined twice or call themselves.
 std::shared_ptr<const FunctionLibrary> MakeFunctionLibrary(onnx::ModelProto& model, TensorDataSource source,
                                                            MemoryCharge charge);
+
+/// A sentence for each of the first functions that are named like an operator of ONNX.
+std::vector<std::string> ShadowedFunctions(const onnx::ModelProto& model);
 
 /// The function of the model that a node calls, or null.
 const onnx::FunctionProto* FindLocalFunction(const Graph& graph, const Node& node);

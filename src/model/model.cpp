@@ -3,6 +3,7 @@
 #include <google/protobuf/io/zero_copy_stream.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <unordered_map>
 
@@ -257,6 +258,7 @@ Model Load(const SharedBytes& file, const DataFolders& folders, const LoadOption
     Fail(ErrorCode::kInvalidGraph, "{}; correct the model, or unset session.strict_attributes",
          fmt::join(model.warnings, "; "));
   }
+  std::ranges::move(ShadowedFunctions(proto), std::back_inserter(model.warnings));
   if (proto.functions_size() > 0) model.graph->set_functions(MakeFunctionLibrary(proto, source, std::move(charge)));
   GraphConversion conversion(source, ImportsOf(proto));
   conversion.set_initializers_are_constant(proto.ir_version() < 4);

@@ -126,6 +126,12 @@ void CopyTypedFields(const TensorProto& proto, Tensor& tensor) {
   }
 }
 
+bool HasTypedData(const TensorProto& proto) {
+  return proto.float_data_size() + proto.int32_data_size() + proto.string_data_size() + proto.int64_data_size() +
+             proto.double_data_size() + proto.uint64_data_size() >
+         0;
+}
+
 TensorProto WithoutData(const Tensor& tensor, std::string_view name) {
   TensorProto proto;
   proto.set_name(std::string(name));
@@ -147,6 +153,8 @@ Tensor FromProto(const TensorProto& proto, const TensorDataSource& source, const
   limits.Check();
   const auto type = static_cast<ElementType>(proto.data_type());
   Require(BitWidth(type) != 0, "tensor '{}' has unknown element type {}", proto.name(), proto.data_type());
+  Require(proto.raw_data().empty() || !HasTypedData(proto), "tensor '{}' is given twice, as raw_data and as a list",
+          proto.name());
   Require(!proto.has_segment(), "tensor '{}' is stored in segments, which ONNX never defined", proto.name());
   const Shape shape(std::span<const int64_t>(proto.dims().data(), static_cast<size_t>(proto.dims_size())));
   try {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -12,6 +14,7 @@
 #include "graph/schema.h"
 #include "model/convert.h"
 #include "onnx/defs/schema.h"
+#include "tessera/printable.h"
 
 namespace tessera {
 namespace {
@@ -20,16 +23,25 @@ namespace {
 constexpr size_t kMostSentences = 64;
 constexpr size_t kLongestMisspelt = 64;  // nothing longer is taken for a misspelt name
 
-/// The attribute of the operator that was probably meant; empty when none is close.
-std::string Closest(const std::string& name, const onnx::OpSchema& schema) {
-  if (name.size() > kLongestMisspelt) return {};
+using Names = std::set<std::string>;
+
+Names NamesOf(const onnx::OpSchema& schema) {
+  Names names;
+  for (const auto& [name, attribute] : schema.attributes()) names.insert(name);
+  return names;
+}
+
+/// The attribute that was probably meant; empty when none is close.
+std::string Closest(const std::string& name, const Names& known) {
+  constexpr size_t kMostKnown = 64;  // a function may have any number
+  if (name.size() > kLongestMisspelt || known.size() > kMostKnown) return {};
   std::string closest;
   size_t least = std::max<size_t>(1, name.size() / 3) + 1;
-  for (const auto& [known, attribute] : schema.attributes()) {
-    const size_t distance = EditDistance(name, known);
+  for (const std::string& other : known) {
+    const size_t distance = other.size() > kLongestMisspelt ? least : EditDistance(name, other);
     if (distance < least) {
       least = distance;
-      closest = known;
+      closest = other;
     }
   }
   return closest;
@@ -38,11 +50,15 @@ std::string Closest(const std::string& name, const onnx::OpSchema& schema) {
 class AttributeCheck {
  public:
   AttributeCheck(const onnx::ModelProto& model, const LoadLimits& limits) : limits_(limits), imports_(ImportsOf(model)) {
-    for (const onnx::FunctionProto& function : model.functions())
-      functions_.emplace(NormalDomain(function.domain()), function.name());
+    for (const onnx::FunctionProto& function : model.functions()) {
+      limits_.Check();
+      Names& names = functions_[{NormalDomain(function.domain()), function.name()}];
+      names.insert(function.attribute().begin(), function.attribute().end());
+      for (const onnx::AttributeProto& attribute : function.attribute_proto()) names.insert(attribute.name());
+    }
     CheckNodes(model.graph().node(), "");
     for (const onnx::FunctionProto& function : model.functions()) {
-      if (function.opset_import_size() > 0) imports_ = ImportsOf(function);
+      imports_ = function.opset_import_size() > 0 ? ImportsOf(function) : ImportsOf(model);
       CheckNodes(function.node(), fmt::format("function {}: ", Shortened(function.name())));
     }
     if (found_ > kMostSentences)
@@ -65,35 +81,47 @@ class AttributeCheck {
       for (const onnx::GraphProto& graph : attribute.graphs()) CheckNodes(graph.node(), place);
     }
     const std::string domain = NormalDomain(node.domain());
-    if (functions_.contains({domain, node.op_type()})) return;
+    if (const auto function = functions_.find({domain, node.op_type()}); function != functions_.end()) {
+      for (const onnx::AttributeProto& attribute : node.attribute()) {
+        if (!IsInternal(attribute.name()) && !function->second.contains(attribute.name()))
+          Add(node, fmt::format("function {}", Shortened(node.op_type())), attribute.name(), function->second, place);
+      }
+      return;
+    }
     const auto import = imports_.find(domain);
     const int opset = import == imports_.end() ? std::numeric_limits<int>::max() : import->second;
     const onnx::OpSchema* schema = FindSchema(node.op_type(), opset, domain);
     if (schema == nullptr || node.op_type() == kCompiledPart) return;  // of those, providers make what they like
     for (const onnx::AttributeProto& attribute : node.attribute()) {
-      const bool internal = attribute.name().starts_with("__");  // ONNX's own checker lets these through, too
-      if (!internal && !schema->attributes().contains(attribute.name())) Add(node, attribute.name(), *schema, place);
+      if (IsInternal(attribute.name()) || schema->attributes().contains(attribute.name())) continue;
+      Add(node, fmt::format("{} of version {}", Shortened(node.op_type()), schema->SinceVersion()), attribute.name(),
+          NamesOf(*schema), place);
     }
   }
 
-  void Add(const onnx::NodeProto& node, const std::string& name, const onnx::OpSchema& schema, const std::string& place) {
+  /// ONNX's own checker lets these through, too.
+  static bool IsInternal(std::string_view name) { return name.starts_with("__"); }
+
+  /// `known`: the attributes of `callee`, which the node calls.
+  void Add(const onnx::NodeProto& node, const std::string& callee, const std::string& name, const Names& known,
+           const std::string& place) {
     if (++found_ > kMostSentences) return;
     std::string hint;
     const onnx::OpSchema* newest = FindSchema(node.op_type(), std::numeric_limits<int>::max(), NormalDomain(node.domain()));
     if (newest != nullptr && newest->attributes().contains(name)) {
       hint = "; later versions have it: import a newer opset";
-    } else if (const std::string meant = Closest(name, schema); !meant.empty()) {
+    } else if (const std::string meant = Closest(name, known); !meant.empty()) {
       hint = fmt::format("; did you mean '{}'?", meant);
     }
-    const std::string type = Shortened(node.op_type());
     const std::string label = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
-    sentences_.push_back(fmt::format("{}{} '{}': {} of version {} has no attribute '{}', it is ignored{}", place, type,
-                                     Shortened(label), type, schema.SinceVersion(), Shortened(name), hint));
+    sentences_.push_back(
+        Printable(fmt::format("{}{} '{}': {} has no attribute '{}', it is ignored{}", place, Shortened(node.op_type()),
+                              Shortened(label), callee, Shortened(name), hint)));
   }
 
   const LoadLimits& limits_;
   OpsetImports imports_;
-  std::set<std::pair<std::string, std::string>> functions_;  // domain, name
+  std::map<std::pair<std::string, std::string>, Names> functions_;  // domain, name: attributes of all overloads
   std::vector<std::string> sentences_;
   size_t found_ = 0;
 };

@@ -12,8 +12,8 @@
 namespace tessera {
 
 /// A sentence for each attribute of the model's nodes, nested graphs and functions included, that the schema of the node's
-/// operator does not have at the version that the model imports. Operators without a schema and calls of the model's own
-/// functions are not looked at. Throws Error where the load is stopped.
+/// operator does not have at the version that the model imports, or the model's own function that it calls. Operators
+/// without a schema are not looked at. Throws Error where the load is stopped.
 std::vector<std::string> UnknownAttributes(const onnx::ModelProto& model, const LoadLimits& limits);
 
 }  // namespace tessera

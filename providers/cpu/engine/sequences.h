@@ -2,6 +2,7 @@
 
 // Sequences that a run makes: what their elements take counts against its memory before it is taken.
 
+#include <bit>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -14,13 +15,34 @@ namespace tessera::cpu {
 /// What a tensor of its own costs beside its bytes: the owner, and the allocator's books.
 inline constexpr size_t kTensorOverhead = 192;
 
-/// Room for `count` elements that take `beside` bytes each beside the Value and what tensors hold. Throws Error over the
-/// limit.
+/// What a value's shape takes outside of the value: of few dimensions nothing.
+inline size_t ShapeBytes(const Shape& shape) {
+  constexpr size_t kHeapBlock = 16;
+  return shape.rank() <= Shape::kInlineRank ? 0 : std::bit_ceil(shape.rank()) * sizeof(int64_t) + kHeapBlock;
+}
+inline size_t ShapeBytes(const Value& value) {
+  const Tensor* tensor = value.tensor_if();
+  return tensor == nullptr ? 0 : ShapeBytes(tensor->shape());
+}
+
+/// Room for `count` elements that take `beside` bytes each beside the Value and what tensors hold; shapes of many
+/// dimensions count when they come (Append). Throws Error over the limit.
 inline Sequence MakeSequence(KernelContext& context, TypeInfo element_type, size_t count, size_t beside = 0) {
   Sequence sequence{std::move(element_type), {}};
   sequence.charge = std::make_shared<MemoryCharge>(context.allocator(), CheckedMul(count, sizeof(Value) + beside));
   sequence.elements.reserve(count);
   return sequence;
+}
+
+/// Counts more for a sequence of MakeSequence that nobody else has yet.
+inline void ChargeMore(Sequence& sequence, size_t bytes) {
+  if (bytes > 0) std::const_pointer_cast<MemoryCharge>(sequence.charge)->Add(bytes);
+}
+
+/// Appends an element, and counts its shape. Throws Error over the limit.
+inline void Append(Sequence& sequence, Value element) {
+  ChargeMore(sequence, ShapeBytes(element));
+  sequence.elements.push_back(std::move(element));
 }
 
 }  // namespace tessera::cpu

@@ -19,6 +19,10 @@
 namespace tessera::onednn {
 namespace {
 
+/// oneDNN's code for blocks of channels has instructions for each tap of a window's last axis, and its reference looks at
+/// all taps, those outside of the input too.
+constexpr int64_t kMostTapsOfLine = 1 << 14, kMostTaps = 1 << 20;
+
 std::string RefusePool(const GraphViewer& graph, const Node& node) {
   const auto& x = graph.value(node.inputs[0]).type.shape;
   if (x->size() < 3 || x->size() > 5) return "oneDNN pools one to three spatial dimensions";
@@ -27,6 +31,10 @@ std::string RefusePool(const GraphViewer& graph, const Node& node) {
   if (node.op_type == "AveragePool" && attributes.window.ceil_mode())
     return "ceil_mode of an average counts other elements in oneDNN";
   const Shape& kernel = attributes.window.kernel();
+  double taps = 1;
+  for (const int64_t size : kernel) taps *= static_cast<double>(size);
+  if (node.op_type == "AveragePool" && (taps > kMostTaps || kernel.back() > kMostTapsOfLine))
+    return "averages of so large windows are left to the CPU provider";
   const tessera::Window stated = attributes.window.Expand(Shape(kernel.rank()).dims(), kernel.dims());
   for (size_t i = 0; i < kernel.rank(); ++i) {
     if (std::max(stated.begin[i], stated.end[i]) >= kernel[i])
@@ -215,7 +223,8 @@ void Lower(ProgramBuilder& builder, const Node& node, dnnl::algorithm algorithm,
     builder.SetOutput(node, {out, builder.Temporary(Plain(out, type))});
     return;
   }
-  const bool reorder = builder.desc(x.memory) == Plain(x.dims, type) && x.dims[1] % ChannelBlock() == 0,
+  const bool reorder = builder.desc(x.memory) == Plain(x.dims, type) && x.dims[1] % ChannelBlock() == 0 &&
+                       window.window.kernel.back() <= kMostTapsOfLine,
              is_quantized = Unrounded(type) != DataType::f32;
   if (algorithm == dnnl::algorithm::pooling_max && !is_quantized) return LowerLargest(builder, node, x, out, window);
   const MemoryIndex src = is_quantized ? builder.InLayout(x.memory, Nhwc(x.dims, type))

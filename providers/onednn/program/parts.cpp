@@ -47,9 +47,9 @@ std::vector<CutAxis> ChannelAxes(const Dims& dims) { return {CutAxis{.axis = 0},
 std::vector<CutAxis> RowAxes() { return {CutAxis{.axis = 0}, CutAxis{.axis = 2}}; }
 
 std::vector<Box> BoxesOf(const Dims& dims, std::span<const CutAxis> axes, double ns) {
-  constexpr double kPartNs = 1e7;
+  constexpr double kPartNs = 1e7, kMostParts = 4096;  // each is a primitive, and memory
   Dims pieces(dims.size(), 1), multiples(dims.size(), 1);
-  double wanted = ns / (kPartNs * static_cast<double>(std::max(omp_get_max_threads(), 1)));
+  double wanted = std::min(ns / (kPartNs * static_cast<double>(std::max(omp_get_max_threads(), 1))), kMostParts);
   for (const auto& [axis, least, multiple] : axes) {
     if (wanted <= 1) break;
     multiples[axis] = multiple;

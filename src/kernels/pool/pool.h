@@ -2,6 +2,7 @@
 
 // Rows of a pooling's output: input rows are combined element by element, then windows along the row.
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tessera::cpu {
@@ -33,8 +34,14 @@ struct PoolRow {
   T count;  // kDivide: times the column's count, and at least 1
 };
 
-/// Output columns that are worked on at a time: what is kept between the two passes stays in L1.
-inline constexpr int64_t kPoolBlock = 1024;
+/// Output columns that are worked on at a time: what is kept between the two passes stays in L1. Fewer where windows are
+/// longer than rows: each sees little of what the others see.
+template <class T>
+int64_t PoolBlock(const PoolAlong<T>& along) {
+  constexpr int64_t kMost = 1024, kFewest = 64;
+  const bool longer = (along.kernel - 1) * along.dilation >= along.width;
+  return std::min(along.output, longer ? std::clamp(along.width, kFewest, kMost) : kMost);
+}
 /// Rows that are between the two passes at a time, so that none is read back too soon after it was written.
 inline constexpr int64_t kPoolDepth = 4;
 inline constexpr int64_t kPoolBufferRows = kPoolDepth + 2;  // and the divisors of full windows and of cut ones
@@ -43,9 +50,11 @@ inline constexpr int64_t kPoolSlack = 192;
 
 inline int64_t PoolCountsSize(int64_t output) { return output + 64; }
 
-/// Elements of one row in the buffer.
-inline int64_t PoolBufferRow(int64_t output, int64_t extent, int64_t stride) {
-  return ((output < kPoolBlock ? output : kPoolBlock) - 1) * stride + extent + kPoolSlack;
+/// Elements of one row in the buffer: what the outputs of a block see, of windows however large.
+template <class T>
+int64_t PoolBufferRow(const PoolAlong<T>& along) {
+  const int64_t last = (PoolBlock(along) - 1) * along.stride;
+  return last + std::min((along.kernel - 1) * along.dilation + 1, last + along.width + 1) + kPoolSlack;
 }
 
 /// T: float, double, uint8_t, int8_t; the integers only with kMax and kNone. `buffer` has kPoolBufferRows * PoolBufferRow()

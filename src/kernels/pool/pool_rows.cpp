@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "base/cancellation.h"
+#include "base/rounding.h"
 #include "kernels/pool/pool-inl.h"
 #include "kernels/pool/pool.h"
 
@@ -150,8 +151,8 @@ HWY_INLINE void CombinePairs(D d, const PoolAlong<T>& along, const PoolRow<T>& r
 /// Outputs of all rows that are computed together, and the input columns under them: padding, the row's, padding.
 template <class T>
 struct Block {
-  Block(const PoolAlong<T>& along, int64_t begin, int64_t extent)
-      : begin(begin), output(std::min(kPoolBlock, along.output - begin)), span((output - 1) * along.stride + extent) {
+  Block(const PoolAlong<T>& along, int64_t begin, int64_t output)
+      : begin(begin), output(output), span((output - 1) * along.stride + (along.kernel - 1) * along.dilation + 1) {
     const int64_t start = begin * along.stride - along.pad;
     left = std::clamp<int64_t>(-start, 0, span);
     first = start + left;
@@ -258,7 +259,7 @@ void RunBlock(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, 
   // One row under the windows is read where it lies if vectors along it stay inside.
   const bool inside = kAlong == kKind && along.stride == 1 && block.width == block.span && block.output >= lanes;
   const auto alone = [inside](const PoolRow<T>& row) { return inside && row.row_count == 1; };
-  const int64_t ahead = kPoolDepth - 1, work = std::min(kPoolBlock, along.output) * along.kernel;
+  const int64_t ahead = kPoolDepth - 1, work = block.output * along.kernel;
   for (int64_t r = 0; r < count + ahead; ++r) {
     look.Pass(work + (r < count ? rows[r].row_count * block.width : 0));
     if (r < count && block.width > 0 && !alone(rows[r]))
@@ -271,18 +272,31 @@ void RunBlock(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, 
   }
 }
 
+/// The same with only those taps that some of the `output` outputs from `begin` on has inside the row; one where none has
+/// any.
+template <class T>
+PoolAlong<T> WithTapsInside(const PoolAlong<T>& along, int64_t begin, int64_t output) {
+  const int64_t from = begin * along.stride - along.pad, to = from + (output - 1) * along.stride;
+  const int64_t first = to < 0 ? CeilDiv(-to, along.dilation) : 0;
+  const int64_t end = from < along.width ? std::min(along.kernel, (along.width - 1 - from) / along.dilation + 1) : 0;
+  PoolAlong<T> inside = along;
+  inside.kernel = std::max<int64_t>(end - first, 1);
+  if (end > first) inside.pad -= first * along.dilation;
+  return inside;
+}
+
 template <class T, PoolKind kKind>
 void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* buffer, T* out) {
-  const int64_t extent = (along.kernel - 1) * along.dilation + 1;
-  const int64_t buffer_row = PoolBufferRow(along.output, extent, along.stride);
+  const int64_t buffer_row = PoolBufferRow(along), size = PoolBlock(along);
   PacedCancellationPoint look(0.1);
-  for (int64_t o = 0; o < along.output; o += kPoolBlock) {
-    const Block<T> block(along, o, extent);
-    BlockResults<T> results(along, block, buffer + kPoolDepth * buffer_row, buffer_row, out, out + count * along.output);
-    if (IsPairs(along, block)) {
-      RunPairs<T, kKind>(along, rows, count, block, results);
+  for (int64_t o = 0; o < along.output; o += size) {
+    const PoolAlong<T> inside = WithTapsInside(along, o, std::min(size, along.output - o));
+    const Block<T> block(inside, o, std::min(size, along.output - o));
+    BlockResults<T> results(inside, block, buffer + kPoolDepth * buffer_row, buffer_row, out, out + count * along.output);
+    if (IsPairs(inside, block)) {
+      RunPairs<T, kKind>(inside, rows, count, block, results);
     } else {
-      RunBlock<T, kKind>(along, rows, count, block, buffer, buffer_row, results, look);
+      RunBlock<T, kKind>(inside, rows, count, block, buffer, buffer_row, results, look);
     }
   }
 }

@@ -46,6 +46,9 @@ class PlanBuilder {
 
   std::unique_ptr<Plan> Build() {
     plan_->graph = &graph_;
+    // Its runner, its lists, its kernels: of a graph of one node, as functions make a hundred thousand of.
+    constexpr size_t kAroundPlan = 1400;
+    if (holder_ != nullptr) graph_.Charge(sizeof(Plan) + kAroundPlan);
     AddInputs();
     for (Unit& unit : partition_.units) AddUnit(unit);
     for (const ValueIndex output : graph_.outputs()) {

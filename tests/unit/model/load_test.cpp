@@ -355,12 +355,25 @@ const BrokenCase kBroken[] = {
     {"NoSuchValue", "input 'nowhere' is not defined", [](ModelBuilder& m) { m.Node("Neg", {"nowhere"}, {"p"}); }},
     {"NoSuchOutput", "output 'nowhere' of graph 'test' is never computed",
      [](ModelBuilder& m) { m.Output("nowhere", ElementType::kFloat, {}); }},
-    {"NoSuchOperator", "has no operator Nonsense", [](ModelBuilder& m) { m.Node("Nonsense", {"x"}, {"p"}); }},
+    {"NoSuchOperator", "has no operator 'Nonsense'", [](ModelBuilder& m) { m.Node("Nonsense", {"x"}, {"p"}); }},
     {"TooManyInputs", "it has 3 inputs", [](ModelBuilder& m) { m.Node("Neg", {"x", "x", "x"}, {"p"}); }},
     {"WrongTypes", "is tensor(int64)",
      [](ModelBuilder& m) {
        m.Ints("i", {1});
        m.Node("Add", {"x", "i"}, {"p"});
+     }},
+    {"AttributeOfAnotherField", "attribute 'axis' is declared INT and holds STRING",
+     [](ModelBuilder& m) {
+       auto* axis = m.Node("Softmax", {"x"}, {"p"}).add_attribute();
+       axis->set_name("axis");
+       axis->set_type(onnx::AttributeProto::INT);
+       axis->set_s("1");
+     }},
+    {"TensorTwice", "tensor 'twice' is given twice, as raw_data and as a list",
+     [](ModelBuilder& m) {
+       m.Floats("twice", {1}, {1});
+       m.proto().mutable_graph()->mutable_initializer()->rbegin()->set_raw_data("abcd");
+       m.proto().mutable_graph()->mutable_initializer()->rbegin()->add_float_data(1);
      }},
     {"AttributeTwice", "attribute 'axis' is given twice",
      [](ModelBuilder& m) {

@@ -66,7 +66,7 @@ TEST(UnknownAttributesTest, OneOfALaterVersionIsToldAsSuch) {
           "import a newer opset"));
 }
 
-TEST(UnknownAttributesTest, NestedGraphsAndFunctionsAreLookedAtOthersOperatorsAreNot) {
+TEST(UnknownAttributesTest, NestedGraphsAndFunctionsAreLookedAt) {
   ModelBuilder model;
   model.Input("which", ElementType::kBool, {}).Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
   onnx::FunctionProto& function = *model.proto().add_functions();
@@ -74,6 +74,8 @@ TEST(UnknownAttributesTest, NestedGraphsAndFunctionsAreLookedAtOthersOperatorsAr
   function.set_name("Soft");
   function.add_input("in");
   function.add_output("out");
+  function.add_attribute("sharpness");
+  function.add_attribute_proto()->set_name("softness");
   function.add_opset_import()->set_version(21);
   onnx::NodeProto& body = *function.add_node();
   body.set_op_type("Softmax");
@@ -86,7 +88,8 @@ TEST(UnknownAttributesTest, NestedGraphsAndFunctionsAreLookedAtOthersOperatorsAr
   import->set_version(1);
   onnx::NodeProto& call = model.Node("Soft", {"x"}, {"soft"}, "call");
   call.set_domain("mine");
-  SetNumber(call, "anything", 1);
+  SetNumber(call, "sharpness", 1);
+  SetNumber(call, "softnes", 1);
   onnx::NodeProto& branches = model.Node("If", {"which"}, {"y"});
   for (const std::string name : {"then_branch", "else_branch"}) {
     auto& attribute = *branches.add_attribute();
@@ -98,7 +101,9 @@ TEST(UnknownAttributesTest, NestedGraphsAndFunctionsAreLookedAtOthersOperatorsAr
     ModelBuilder::Declare(graph.add_output(), name + "_y", ElementType::kFloat, {2});
   }
   const std::vector<std::string> warnings = model.Session().warnings();
-  EXPECT_THAT(warnings, SizeIs(3));
+  EXPECT_THAT(warnings, SizeIs(4));
+  EXPECT_THAT(warnings, Contains("Soft 'call': function Soft has no attribute 'softnes', it is ignored; did you mean "
+                                 "'softness'?"));
   EXPECT_THAT(warnings, Contains(AllOf(HasSubstr("function Soft: Softmax 'inner'"), HasSubstr("'axsi'"))));
   EXPECT_THAT(warnings, Contains(AllOf(HasSubstr("'then_branch'"), HasSubstr("'asix'"))));
 }
@@ -117,6 +122,24 @@ TEST(UnknownAttributesTest, ManyAreCounted) {
   const std::vector<std::string> warnings = model.Session(options).warnings();
   EXPECT_THAT(warnings, SizeIs(65));
   EXPECT_EQ(warnings.back(), "36 more attributes are unknown");
+}
+
+TEST(ShadowedFunctions, AreTold) {
+  ModelBuilder model;
+  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
+  model.Node("Relu", {"x"}, {"y"});
+  onnx::FunctionProto& function = *model.proto().add_functions();
+  function.set_name("Relu");
+  function.add_input("in");
+  function.add_output("out");
+  function.add_opset_import()->set_version(21);
+  onnx::NodeProto& body = *function.add_node();
+  body.set_op_type("Neg");
+  body.add_input("in");
+  body.add_output("out");
+  EXPECT_THAT(
+      model.Session().warnings(),
+      ElementsAre("function Relu: ai.onnx has an operator of this name, whose kernels are used where there are any"));
 }
 
 TEST(UnknownAttributesTest, StrictSessionsRefuseThem) {

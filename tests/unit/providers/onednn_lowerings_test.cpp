@@ -36,6 +36,20 @@ TEST(OnednnLowerings, ResidualsInPlace) {
   }
 }
 
+/// Windows of which few taps are inside, in no more parts than their work asks for, or left to the CPU provider.
+TEST(OnednnLowerings, AveragesOfHugeWindows) {
+  for (const int64_t taps : {int64_t{1} << 12, int64_t{1} << 20}) {
+    for (const int64_t channels : {1, 8}) {
+      ModelBuilder model;
+      model.Input("x", ElementType::kFloat, {1, channels, 4}).Output("y", ElementType::kFloat, {1, channels, taps + 2});
+      auto& pool = model.Node("AveragePool", {"x"}, {"y"});
+      Ints(pool, "kernel_shape", {taps});
+      Ints(pool, "pads", {taps - 1, taps - 2});
+      ExpectSameAsCpu(model, {RandomTensor({1, channels, 4}, 1)});
+    }
+  }
+}
+
 /// 3x3 convolutions large enough for Winograd's transform, with what their last step takes up and what it must leave.
 TEST(OnednnLowerings, WinogradConvolutions) {
   const std::vector<std::vector<const char*>> followers = {{},

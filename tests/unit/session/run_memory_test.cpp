@@ -167,6 +167,57 @@ std::vector<Case> TextCases() {
   };
 }
 
+constexpr size_t kManyDims = 32;  // lie outside of the value
+
+std::vector<Case> SequenceCases() {
+  const auto ones = [](int64_t n) {
+    Shape shape(kManyDims, 1);
+    shape[0] = n;
+    return std::vector<Value>{Zeros(kReal, shape)};
+  };
+  return {
+      {"SplitToSequence",
+       [] {
+         ModelBuilder model;
+         model.Input("a", kReal, std::vector<int64_t>(kManyDims, -1)).Output("y", kInt, {});
+         model.Node("SplitToSequence", {"a"}, {"parts"}, "large");
+         model.Node("SequenceLength", {"parts"}, {"y"});
+         return model;
+       },
+       ones, 3, 5000},
+      {"SequenceInsert",
+       [] {
+         ModelBuilder model;
+         model.Input("a", kReal, std::vector<int64_t>(kManyDims, -1)).Input("n", kInt, {}).Output("y", kInt, {});
+         model.Node("SequenceConstruct", {"a"}, {"first"});
+         onnx::GraphProto body;
+         body.set_name("body");
+         ModelBuilder::Declare(body.add_input(), "i", kInt, {});
+         ModelBuilder::Declare(body.add_input(), "go", ElementType::kBool, {});
+         body.add_input()->set_name("before");
+         auto& sequence = *body.mutable_input(2)->mutable_type()->mutable_sequence_type()->mutable_elem_type();
+         sequence.mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+         ModelBuilder::AddNode(body, "Identity", {"go"}, {"goes"});
+         ModelBuilder::AddNode(body, "SequenceInsert", {"before", "a"}, {"after"}, "large");
+         ModelBuilder::Declare(body.add_output(), "goes", ElementType::kBool, {});
+         body.add_output()->set_name("after");
+         *body.mutable_output(1)->mutable_type() = body.input(2).type();
+         auto& attribute = *model.Node("Loop", {"n", "", "first"}, {"all"}).add_attribute();
+         attribute.set_name("body");
+         attribute.set_type(onnx::AttributeProto::GRAPH);
+         *attribute.mutable_g() = body;
+         model.Node("SequenceLength", {"all"}, {"y"});
+         return model;
+       },
+       [ones](int64_t n) {
+         std::vector<Value> inputs = ones(1);
+         inputs.emplace_back(Tensor::Of<int64_t>(Shape{}, std::vector<int64_t>{n}));
+         return inputs;
+       },
+       3, 5000},
+  };
+}
+
 std::vector<Case> MovedTextCases() {
   const auto pads = [](int64_t n) { return Ints({0, n}); };
   return {
@@ -373,6 +424,7 @@ TEST_P(RunMemory, EndsInAnErrorAndTheSessionWorksOn) {
 
 const auto kNameOfCase = [](const auto& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(Texts, RunMemory, ::testing::ValuesIn(TextCases()), kNameOfCase);
+INSTANTIATE_TEST_SUITE_P(Sequences, RunMemory, ::testing::ValuesIn(SequenceCases()), kNameOfCase);
 INSTANTIATE_TEST_SUITE_P(MovedTexts, RunMemory, ::testing::ValuesIn(MovedTextCases()), kNameOfCase);
 INSTANTIATE_TEST_SUITE_P(Tables, RunMemory, ::testing::ValuesIn(TableCases()), kNameOfCase);
 

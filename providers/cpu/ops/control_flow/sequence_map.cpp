@@ -47,7 +47,7 @@ class SequenceMap final : public Kernel {
       body_.Run(context, in, out);
       for (size_t i = 0; i < results.size(); ++i) {
         RequireFits(out[i], element_types_[i], "the body's output", i);
-        results[i].elements.push_back(std::move(out[i]));
+        Append(results[i], std::move(out[i]));
       }
     }
     for (size_t i = 0; i < results.size(); ++i) context.set_output(i, std::move(results[i]));

@@ -8,6 +8,7 @@
 
 #include "base/cancellation.h"
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "cpu/ops/nn/pool_rows.h"
 #include "kernels/pool/pool.h"
 #include "kernels/pool/tiny_planes.h"
@@ -80,12 +81,11 @@ class PoolPlanes {
     }
     const int threads = context_.threads().num_threads();
     const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>(items_ / 4, 1, 8 * threads);
-    const int64_t buffer_size = CheckedMul(
-        kPoolBufferRows, (PoolBufferRow(along_.output, window_.extent(outer_), along_.stride) + 63) & ~int64_t{63});
+    const int64_t buffer_size = CheckedMul(kPoolBufferRows, RoundUp(PoolBufferRow(along_), int64_t{64}));
     const auto buffers = context_.scratch<T>(static_cast<size_t>(CheckedMul(buffer_size, parts)));
     const int64_t pointers_size = CheckedMul(kBatch + 1, most_rows_);  // of a batch, and its rows
     const auto pointers = context_.scratch<const T*>(static_cast<size_t>(CheckedMul(pointers_size, parts)));
-    const double loads = static_cast<double>(along_.width * most_rows_ + along_.output * along_.kernel);
+    const double loads = static_cast<double>(along_.width * most_rows_ + along_.output * TapsAlong());
     const double cost =
         (15 + loads * static_cast<double>(sizeof(T)) * 0.02) * static_cast<double>(items_) / static_cast<double>(parts);
     context_.threads().ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
@@ -107,6 +107,9 @@ class PoolPlanes {
     int64_t inside;
     int64_t counted;
   };
+
+  /// Of a window along the rows, inside of them.
+  int64_t TapsAlong() const { return std::min(along_.kernel, CeilDiv(along_.width, along_.dilation)); }
 
   /// One window that covers all of each plane.
   bool TakesWholePlanes() const {
@@ -360,7 +363,7 @@ class PoolPlanes {
     const T** const firsts = pointers + kBatch * most_rows_;
     PlaneRows plane_rows = RowsAt(index.data(), plane, firsts);
     PacedCancellationPoint look(0.1);
-    const int64_t work = along_.output * along_.kernel + along_.width * most_rows_ + 200;
+    const int64_t work = along_.output * TapsAlong() + along_.width * most_rows_ + 200;
     for (int64_t item = begin; item < end;) {
       const int64_t batch = std::min(kBatch, end - item);
       look.Pass(batch * work);

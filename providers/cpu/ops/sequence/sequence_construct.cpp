@@ -12,8 +12,7 @@ class SequenceConstruct final : public Kernel {
 
   void Compute(KernelContext& context) override {
     Sequence sequence = MakeSequence(context, element_type_, context.num_inputs());
-    for (size_t i = 0; i < context.num_inputs(); ++i)
-      sequence.elements.push_back(OwnedElement(context, context.required_input(i)));
+    for (size_t i = 0; i < context.num_inputs(); ++i) Append(sequence, OwnedElement(context, context.required_input(i)));
     RequireOneType(sequence);
     context.set_output(0, std::move(sequence));
   }

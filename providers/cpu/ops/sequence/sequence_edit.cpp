@@ -23,6 +23,9 @@ Sequence EditableSequence(KernelContext& context) {
     larger.elements.assign(given.elements.begin(), given.elements.end());
   }
   larger.num_owned = given.num_owned;
+  size_t shapes = 0;
+  for (const Value& element : larger.elements) shapes += ShapeBytes(element);
+  ChargeMore(larger, shapes);
   return larger;
 }
 
@@ -45,6 +48,7 @@ class SequenceInsert final : public Kernel {
     Sequence sequence = EditableSequence(context);
     // All that were there already fit.
     RequireFits(sequence, element);
+    ChargeMore(sequence, ShapeBytes(element));
     sequence.elements.insert(sequence.elements.begin() + static_cast<std::ptrdiff_t>(at), std::move(element));
     if (sequence.num_owned >= at) ++sequence.num_owned;
     context.set_output(0, std::move(sequence));
@@ -61,6 +65,11 @@ class SequenceErase final : public Kernel {
     const size_t at = ResolvePosition(position != nullptr ? ScalarIndex(*position) : -1,
                                       context.input_value(0)->sequence().elements.size());
     Sequence sequence = EditableSequence(context);
+    if (const size_t shape = ShapeBytes(sequence.elements[at]); shape > 0) {
+      const size_t others = sequence.charge->bytes() - shape;
+      sequence.charge = nullptr;  // both at once may be more than the limit
+      sequence.charge = std::make_shared<MemoryCharge>(context.allocator(), others);
+    }
     sequence.elements.erase(sequence.elements.begin() + static_cast<std::ptrdiff_t>(at));
     if (sequence.num_owned > at) --sequence.num_owned;
     context.set_output(0, std::move(sequence));

@@ -25,7 +25,8 @@ class SplitToSequence final : public Kernel {
     const size_t axis = ResolveAxis(axis_, -rank, rank);
     const int64_t size = x.shape()[axis];
     const int64_t inner = x.shape().SizeOfRange(axis + 1, x.shape().rank()), outer = x.shape().SizeOfRange(0, axis);
-    Sequence sequence = MakeSequence(context, element_type_, NumberOfParts(split, size), kTensorOverhead);
+    Sequence sequence =
+        MakeSequence(context, element_type_, NumberOfParts(split, size), kTensorOverhead + ShapeBytes(x.shape()));
     int64_t at = 0;
     PacedCancellationPoint look(1);
     const auto take = [&](int64_t length) {

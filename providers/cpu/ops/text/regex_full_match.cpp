@@ -1,4 +1,4 @@
-// RegexFullMatch (20): RE2 syntax, matching in linear time whatever the pattern.
+// RegexFullMatch (20): RE2 syntax, matching in linear time.
 
 #include "cpu/ops/text/regular_expression.h"
 
@@ -15,7 +15,10 @@ class RegexFullMatch final : public Kernel {
     const std::string* texts = x.data<std::string>();
     constexpr double kCostNs = 200;
     context.threads().ParallelFor(x.num_elements(), kCostNs, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = RE2::FullMatch(texts[i], *pattern_);
+      for (int64_t i = begin; i < end; ++i) {
+        pattern_.CheckLength(texts[i]);
+        y[i] = RE2::FullMatch(texts[i], *pattern_);
+      }
     });
   }
 

@@ -21,12 +21,12 @@ using Tokens = std::vector<std::string_view>;
 
 /// Calls found(begin, end) for each match that is not empty, from the left; they do not overlap.
 template <class F>
-void ForEachMatch(const RE2& expression, std::string_view text, F found) {
+void ForEachMatch(const RegularExpression& expression, std::string_view text, F found) {
+  expression.CheckLength(text);
   re2::StringPiece match;
-  PacedCancellationPoint look(100);
   for (size_t at = 0;
-       at < text.size() && expression.Match({text.data(), text.size()}, at, text.size(), RE2::UNANCHORED, &match, 1);) {
-    look.Pass();
+       at < text.size() && (*expression).Match({text.data(), text.size()}, at, text.size(), RE2::UNANCHORED, &match, 1);) {
+    CancellationPoint();  // what follows a match may be looked at to the end of the text
     const auto begin = static_cast<size_t>(match.data() - text.data());
     if (match.empty()) {
       if (begin == text.size()) return;
@@ -101,19 +101,21 @@ class Tokenizer final : public Kernel {
   Tokens Split(std::string_view text) const {
     Tokens tokens;
     if (by_character_) {
+      PacedCancellationPoint look(5);
       for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(tokens.back().size())) {
+        look.Pass();
         tokens.push_back(rest.substr(0, FirstCharacter(rest, text).bytes));
       }
     } else if (expression_ != nullptr) {
-      ForEachMatch(**expression_, text, [&](size_t begin, size_t end) { Keep(text.substr(begin, end - begin), tokens); });
+      ForEachMatch(*expression_, text, [&](size_t begin, size_t end) { Keep(text.substr(begin, end - begin), tokens); });
     } else {
       tokens.push_back(text);
-      for (const auto& separator : separators_) tokens = SplitAt(**separator, tokens);
+      for (const auto& separator : separators_) tokens = SplitAt(*separator, tokens);
     }
     return tokens;
   }
 
-  Tokens SplitAt(const RE2& separator, const Tokens& parts) const {
+  Tokens SplitAt(const RegularExpression& separator, const Tokens& parts) const {
     Tokens tokens;
     for (const std::string_view part : parts) {
       size_t at = 0;

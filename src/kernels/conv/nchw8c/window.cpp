@@ -95,6 +95,15 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
   const int64_t stride = K::SX == 0 ? w.x.stride : K::SX;
   const int64_t dilation = K::kDilated ? w.x.dilation : 1;
   const int64_t first_x = x * stride - w.x.pad;
+  int64_t first_tap = 0, end_tap = kernel_width;
+  if constexpr (kEdge && K::KW == 0) {
+    // Those that no pixel has inside are many in windows that are wider than the image.
+    constexpr int64_t kFewTaps = 8;
+    if (kernel_width > kFewTaps) {
+      first_tap = Taps(first_x + (P - 1) * stride, w.x.input, kernel_width, dilation).begin;
+      end_tap = std::max(first_tap, Taps(first_x, w.x.input, kernel_width, dilation).end);
+    }
+  }
   BlockVector acc[P][kBlockVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < P * kBlockVectors; ++i) acc[i / kBlockVectors][i % kBlockVectors] = op.Start(i % kBlockVectors);
@@ -106,7 +115,7 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
         continue;
       }
 #pragma GCC unroll 7
-      for (int64_t kx = 0; kx < kernel_width; ++kx) {
+      for (int64_t kx = first_tap; kx < end_tap; ++kx) {
         const int64_t column = first_x + kx * dilation;
 #pragma GCC unroll 2
         for (int v = 0; v < kBlockVectors; ++v) {
