@@ -462,13 +462,18 @@ namespace {
 /// An attribute without its type's field has the field's default; with another's, nobody knows what was meant.
 void CheckField(const AttributeProto& attribute) {
   const std::pair<AttributeProto::AttributeType, bool> fields[] = {
-      {AttributeProto::FLOAT, attribute.has_f()},  {AttributeProto::INT, attribute.has_i()},
-      {AttributeProto::STRING, attribute.has_s()}, {AttributeProto::TENSOR, attribute.has_t()},
-      {AttributeProto::GRAPH, attribute.has_g()},  {AttributeProto::TYPE_PROTO, attribute.has_tp()}};
+      {AttributeProto::FLOAT, attribute.has_f()},        {AttributeProto::INT, attribute.has_i()},
+      {AttributeProto::STRING, attribute.has_s()},       {AttributeProto::GRAPH, attribute.has_g()},
+      {AttributeProto::TYPE_PROTO, attribute.has_tp()},  {AttributeProto::FLOATS, attribute.floats_size() > 0},
+      {AttributeProto::INTS, attribute.ints_size() > 0}, {AttributeProto::STRINGS, attribute.strings_size() > 0},
+      {AttributeProto::TENSOR, attribute.has_t()},  // also stands for a long list that stayed in the file
+  };
   const auto own = std::ranges::find(fields, attribute.type(), [](const auto& field) { return field.first; });
   if (own == std::end(fields) || own->second) return;
-  const auto other = std::ranges::find(fields, true, [](const auto& field) { return field.second; });
-  if (other == std::end(fields)) return;
+  const bool is_list = own->first >= AttributeProto::FLOATS && own->first <= AttributeProto::STRINGS;
+  const auto end = is_list ? std::prev(std::end(fields)) : std::end(fields);
+  const auto other = std::find_if(std::begin(fields), end, [](const auto& field) { return field.second; });
+  if (other == end) return;
   Fail(ErrorCode::kInvalidGraph, "attribute '{}' is declared {} and holds {}", attribute.name(),
        AttributeProto::AttributeType_Name(attribute.type()), AttributeProto::AttributeType_Name(other->first));
 }

@@ -49,7 +49,7 @@ std::string Closest(const std::string& name, const Names& known) {
 
 class AttributeCheck {
  public:
-  AttributeCheck(const onnx::ModelProto& model, const LoadLimits& limits) : limits_(limits), imports_(ImportsOf(model)) {
+  AttributeCheck(const onnx::ModelProto& model, const LoadLimits& limits) : limits_(limits), of_model_(ImportsOf(model)) {
     for (const onnx::FunctionProto& function : model.functions()) {
       limits_.Check();
       Names& names = functions_[{NormalDomain(function.domain()), function.name()}];
@@ -58,7 +58,8 @@ class AttributeCheck {
     }
     CheckNodes(model.graph().node(), "");
     for (const onnx::FunctionProto& function : model.functions()) {
-      imports_ = function.opset_import_size() > 0 ? ImportsOf(function) : ImportsOf(model);
+      const OpsetImports own = ImportsOf(function);
+      imports_ = own.empty() ? &of_model_ : &own;
       CheckNodes(function.node(), fmt::format("function {}: ", Shortened(function.name())));
     }
     if (found_ > kMostSentences)
@@ -88,8 +89,8 @@ class AttributeCheck {
       }
       return;
     }
-    const auto import = imports_.find(domain);
-    const int opset = import == imports_.end() ? std::numeric_limits<int>::max() : import->second;
+    const auto import = imports_->find(domain);
+    const int opset = import == imports_->end() ? std::numeric_limits<int>::max() : import->second;
     const onnx::OpSchema* schema = FindSchema(node.op_type(), opset, domain);
     if (schema == nullptr || node.op_type() == kCompiledPart) return;  // of those, providers make what they like
     for (const onnx::AttributeProto& attribute : node.attribute()) {
@@ -120,7 +121,8 @@ class AttributeCheck {
   }
 
   const LoadLimits& limits_;
-  OpsetImports imports_;
+  const OpsetImports of_model_;
+  const OpsetImports* imports_ = &of_model_;                        // of what is looked at
   std::map<std::pair<std::string, std::string>, Names> functions_;  // domain, name: attributes of all overloads
   std::vector<std::string> sentences_;
   size_t found_ = 0;

@@ -369,6 +369,13 @@ const BrokenCase kBroken[] = {
        axis->set_type(onnx::AttributeProto::INT);
        axis->set_s("1");
      }},
+    {"ListOfAnotherField", "attribute 'axes' is declared INTS and holds INT",
+     [](ModelBuilder& m) {
+       auto* axes = m.Node("ReduceSumSquare", {"x"}, {"p"}).add_attribute();
+       axes->set_name("axes");
+       axes->set_type(onnx::AttributeProto::INTS);
+       axes->set_i(1);
+     }},
     {"TensorTwice", "tensor 'twice' is given twice, as raw_data and as a list",
      [](ModelBuilder& m) {
        m.Floats("twice", {1}, {1});

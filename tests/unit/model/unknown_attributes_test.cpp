@@ -108,6 +108,34 @@ TEST(UnknownAttributesTest, NestedGraphsAndFunctionsAreLookedAt) {
   EXPECT_THAT(warnings, Contains(AllOf(HasSubstr("'then_branch'"), HasSubstr("'asix'"))));
 }
 
+/// A function of one node from "in" to "out".
+onnx::NodeProto& AddFunction(ModelBuilder& model, const std::string& name, const std::string& op) {
+  onnx::FunctionProto& function = *model.proto().add_functions();
+  function.set_domain("mine");
+  function.set_name(name);
+  function.add_input("in");
+  function.add_output("out");
+  onnx::NodeProto& body = *function.add_node();
+  body.set_op_type(op);
+  body.add_input("in");
+  body.add_output("out");
+  return body;
+}
+
+TEST(UnknownAttributesTest, AFunctionWithoutImportsHasTheModels) {
+  ModelBuilder model(18);
+  auto* import = model.proto().add_opset_import();
+  import->set_domain("mine");
+  import->set_version(1);
+  model.Input("x", ElementType::kFloat, {1, 4, 1, 1}).Output("y", ElementType::kFloat, {1, 4, 1, 1});
+  AddFunction(model, "Older", "Neg");
+  model.proto().mutable_functions(0)->add_opset_import()->set_version(12);
+  SetNumber(AddFunction(model, "Newer", "ReduceSumSquare"), "noop_with_empty_axes", 1);  // since 18
+  model.Node("Older", {"x"}, {"a"}).set_domain("mine");
+  model.Node("Newer", {"a"}, {"y"}).set_domain("mine");
+  EXPECT_THAT(model.Session().warnings(), IsEmpty());
+}
+
 TEST(UnknownAttributesTest, ManyAreCounted) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2}).Output("y99", ElementType::kFloat, {2});

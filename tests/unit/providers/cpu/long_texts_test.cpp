@@ -87,8 +87,8 @@ TEST(LongTexts, OfUsualExpressionsAreMatched) {
 TEST(LongTexts, AreSplitInLinearTime) {
   // The delimiter begins everywhere and is nowhere but once, across pieces of any size.
   const std::string delimiter = std::string(1 << 18, 'a') + "b", before = std::string((1 << 22) - 5, 'a');
-  const ModelBuilder model = OfOneText("StringSplit", ElementType::kString, 2,
-                                       [&](auto& node) { Text(node, "delimiter", delimiter); });
+  const ModelBuilder model =
+      OfOneText("StringSplit", ElementType::kString, 2, [&](auto& node) { Text(node, "delimiter", delimiter); });
   ModelBuilder counted = model;
   counted.Output("n", ElementType::kInt64, {1});
   counted.proto().mutable_graph()->mutable_node(0)->add_output("n");
