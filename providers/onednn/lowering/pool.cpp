@@ -33,8 +33,10 @@ std::string RefusePool(const GraphViewer& graph, const Node& node) {
   const Shape& kernel = attributes.window.kernel();
   double taps = 1;
   for (const int64_t size : kernel) taps *= static_cast<double>(size);
-  if (node.op_type == "AveragePool" && (taps > kMostTaps || kernel.back() > kMostTapsOfLine))
-    return "averages of so large windows are left to the CPU provider";
+  const bool largest_of_floats =
+      node.op_type == "MaxPool" && !kQuantized.contains(graph.value(node.inputs[0]).type.element);
+  if (!largest_of_floats && (taps > kMostTaps || kernel.back() > kMostTapsOfLine))
+    return "pools of so large windows are left to the CPU provider";
   const tessera::Window stated = attributes.window.Expand(Shape(kernel.rank()).dims(), kernel.dims());
   for (size_t i = 0; i < kernel.rank(); ++i) {
     if (std::max(stated.begin[i], stated.end[i]) >= kernel[i])
