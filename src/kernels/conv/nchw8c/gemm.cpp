@@ -1,5 +1,6 @@
 // GEMM in NCHW8c: the inner loops of convolutions in that layout.
 
+#include "base/cancellation.h"
 #include "base/rounding.h"
 #include "kernels/vector/targets.h"
 
@@ -272,7 +273,11 @@ void MultiplyPart(const Nchw8cGemm& gemm, int64_t first_block, int64_t blocks, c
       pixel += some * tile_size;
     }
   };
+  constexpr double kMultiplyNs = 0.02;
+  const double row_ns = kMultiplyNs * static_cast<double>(pixels.count * (step_end - step_begin) * gemm.step) *
+                        static_cast<double>(blocks * kChannelBlock);
   for (int64_t row = 0; row < pixels.rows; ++row) {
+    CountWork(row_ns);
     const int64_t first = pixels.first + row * pixels.row;
     const int64_t middle = first + larger * (size + 1);
     if (larger > 0) compute(larger_kernel, first, size + 1, middle);

@@ -1,5 +1,6 @@
 // Windows in NCHW8c, one channel at a time: depthwise convolutions and pools.
 
+#include "base/cancellation.h"
 #include "base/rounding.h"
 #include "kernels/vector/targets.h"
 
@@ -7,6 +8,8 @@
 #define HWY_TARGET_INCLUDE "kernels/conv/nchw8c/window.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include <type_traits>
 
 #include "kernels/conv/nchw8c/nchw8c-inl.h"
 #include "kernels/vector/nan-inl.h"
@@ -156,18 +159,25 @@ HWY_INLINE void ComputeAnyTile(const RowPlan& row, int64_t x, const Op& op) {
 
 template <class K, class Op>
 void ComputeRow(const RowPlan& row, const Op& op) {
+  constexpr double kTapNs = 0.3;
   const int64_t width = row.window.x.output;
+  const double pixel_ns = kTapNs * static_cast<double>(row.slices.size() * row.rows.size() * row.window.x.kernel);
+  const bool is_long = pixel_ns * static_cast<double>(width) > kCancellationPointNs;
+  const auto compute = [&]<int P>(std::integral_constant<int, P>, int64_t x) HWY_ATTR {
+    if (is_long) CountWork(pixel_ns * P);
+    ComputeAnyTile<P, K>(row, x, op);
+  };
   int64_t x = 0;
   if constexpr (HWY_LANES(float) >= kChannelBlock) {  // else nobody asks for blocks: SuitsChannelBlocks
     if (width % 7 == 0) {                             // the usual images
-      for (; x < width; x += 7) ComputeAnyTile<7, K>(row, x, op);
+      for (; x < width; x += 7) compute(std::integral_constant<int, 7>(), x);
       return;
     }
-    for (; x + kMostPixels <= width; x += kMostPixels) ComputeAnyTile<kMostPixels, K>(row, x, op);
-    for (; x + 4 <= width; x += 4) ComputeAnyTile<4, K>(row, x, op);
-    for (; x + 2 <= width; x += 2) ComputeAnyTile<2, K>(row, x, op);
+    for (; x + kMostPixels <= width; x += kMostPixels) compute(std::integral_constant<int, kMostPixels>(), x);
+    for (; x + 4 <= width; x += 4) compute(std::integral_constant<int, 4>(), x);
+    for (; x + 2 <= width; x += 2) compute(std::integral_constant<int, 2>(), x);
   }
-  for (; x < width; ++x) ComputeAnyTile<1, K>(row, x, op);
+  for (; x < width; ++x) compute(std::integral_constant<int, 1>(), x);
 }
 
 struct DepthwiseRow {
