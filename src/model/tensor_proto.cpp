@@ -126,10 +126,10 @@ void CopyTypedFields(const TensorProto& proto, Tensor& tensor) {
   }
 }
 
-bool HasTypedData(const TensorProto& proto) {
-  return proto.float_data_size() + proto.int32_data_size() + proto.string_data_size() + proto.int64_data_size() +
-             proto.double_data_size() + proto.uint64_data_size() >
-         0;
+/// The most elements that the lists of a message may hold.
+int64_t MostListed(const TensorProto& proto) {
+  return proto.float_data_size() + proto.int32_data_size() * int64_t{4} + proto.string_data_size() +
+         proto.int64_data_size() + proto.double_data_size() + proto.uint64_data_size();
 }
 
 TensorProto WithoutData(const Tensor& tensor, std::string_view name) {
@@ -153,7 +153,7 @@ Tensor FromProto(const TensorProto& proto, const TensorDataSource& source, const
   limits.Check();
   const auto type = static_cast<ElementType>(proto.data_type());
   Require(BitWidth(type) != 0, "tensor '{}' has unknown element type {}", proto.name(), proto.data_type());
-  Require(proto.raw_data().empty() || !HasTypedData(proto), "tensor '{}' is given twice, as raw_data and as a list",
+  Require(proto.raw_data().empty() || MostListed(proto) == 0, "tensor '{}' is given twice, as raw_data and as a list",
           proto.name());
   Require(!proto.has_segment(), "tensor '{}' is stored in segments, which ONNX never defined", proto.name());
   const Shape shape(std::span<const int64_t>(proto.dims().data(), static_cast<size_t>(proto.dims_size())));
@@ -171,9 +171,7 @@ Tensor FromProto(const TensorProto& proto, const TensorDataSource& source, const
       return FromRaw(type, shape, {bytes, nullptr}, proto.name(), limits);
     }
     // Check before allocating: a tiny message must not ask for terabytes.
-    const int64_t held = proto.float_data_size() + proto.int32_data_size() * 4 + proto.string_data_size() +
-                         proto.int64_data_size() + proto.double_data_size() + proto.uint64_data_size();
-    Require(shape.num_elements() <= std::max<int64_t>(held, 0), "it holds less data than shape {} needs", shape);
+    Require(shape.num_elements() <= MostListed(proto), "it holds less data than shape {} needs", shape);
     Tensor tensor(type, shape, limits.memory());
     CopyTypedFields(proto, tensor);
     return tensor;

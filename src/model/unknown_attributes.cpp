@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -25,14 +26,9 @@ constexpr size_t kLongestMisspelt = 64;  // nothing longer is taken for a misspe
 
 using Names = std::set<std::string>;
 
-Names NamesOf(const onnx::OpSchema& schema) {
-  Names names;
-  for (const auto& [name, attribute] : schema.attributes()) names.insert(name);
-  return names;
-}
-
-/// The attribute that was probably meant; empty when none is close.
-std::string Closest(const std::string& name, const Names& known) {
+/// Of `known`, names of attributes, the one that was probably meant; empty when none is close.
+template <class Known>
+std::string Closest(const std::string& name, const Known& known) {
   constexpr size_t kMostKnown = 64;  // a function may have any number
   if (name.size() > kLongestMisspelt || known.size() > kMostKnown) return {};
   std::string closest;
@@ -85,7 +81,7 @@ class AttributeCheck {
     if (const auto function = functions_.find({domain, node.op_type()}); function != functions_.end()) {
       for (const onnx::AttributeProto& attribute : node.attribute()) {
         if (!IsInternal(attribute.name()) && !function->second.contains(attribute.name()))
-          Add(node, fmt::format("function {}", Shortened(node.op_type())), attribute.name(), function->second, place);
+          Add(node, attribute.name(), nullptr, function->second, place);
       }
       return;
     }
@@ -95,16 +91,16 @@ class AttributeCheck {
     if (schema == nullptr || node.op_type() == kCompiledPart) return;  // of those, providers make what they like
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       if (IsInternal(attribute.name()) || schema->attributes().contains(attribute.name())) continue;
-      Add(node, fmt::format("{} of version {}", Shortened(node.op_type()), schema->SinceVersion()), attribute.name(),
-          NamesOf(*schema), place);
+      Add(node, attribute.name(), schema, std::views::keys(schema->attributes()), place);
     }
   }
 
   /// ONNX's own checker lets these through, too.
   static bool IsInternal(std::string_view name) { return name.starts_with("__"); }
 
-  /// `known`: the attributes of `callee`, which the node calls.
-  void Add(const onnx::NodeProto& node, const std::string& callee, const std::string& name, const Names& known,
+  /// `schema`: of the operator that the node calls; null: a function. `known`: the attributes that it has.
+  template <class Known>
+  void Add(const onnx::NodeProto& node, const std::string& name, const onnx::OpSchema* schema, const Known& known,
            const std::string& place) {
     if (++found_ > kMostSentences) return;
     std::string hint;
@@ -115,9 +111,11 @@ class AttributeCheck {
       hint = fmt::format("; did you mean '{}'?", meant);
     }
     const std::string label = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
-    sentences_.push_back(
-        Printable(fmt::format("{}{} '{}': {} has no attribute '{}', it is ignored{}", place, Shortened(node.op_type()),
-                              Shortened(label), callee, Shortened(name), hint)));
+    const std::string type = Shortened(node.op_type());
+    const std::string callee = schema == nullptr ? fmt::format("function {}", type)
+                                                 : fmt::format("{} of version {}", type, schema->SinceVersion());
+    sentences_.push_back(Printable(fmt::format("{}{} '{}': {} has no attribute '{}', it is ignored{}", place, type,
+                                               Shortened(label), callee, Shortened(name), hint)));
   }
 
   const LoadLimits& limits_;

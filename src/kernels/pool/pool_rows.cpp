@@ -290,8 +290,9 @@ void Run(const PoolAlong<T>& along, const PoolRow<T>* rows, int64_t count, T* bu
   const int64_t buffer_row = PoolBufferRow(along), size = PoolBlock(along);
   PacedCancellationPoint look(0.1);
   for (int64_t o = 0; o < along.output; o += size) {
-    const PoolAlong<T> inside = WithTapsInside(along, o, std::min(size, along.output - o));
-    const Block<T> block(inside, o, std::min(size, along.output - o));
+    const int64_t outputs = std::min(size, along.output - o);
+    const PoolAlong<T> inside = WithTapsInside(along, o, outputs);
+    const Block<T> block(inside, o, outputs);
     BlockResults<T> results(inside, block, buffer + kPoolDepth * buffer_row, buffer_row, out, out + count * along.output);
     if (IsPairs(inside, block)) {
       RunPairs<T, kKind>(inside, rows, count, block, results);

@@ -9,8 +9,6 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <type_traits>
-
 #include "kernels/conv/nchw8c/nchw8c-inl.h"
 #include "kernels/vector/nan-inl.h"
 
@@ -39,8 +37,9 @@ struct Taps {
 struct RowPlan {
   const Nchw8cWindow& window;
   Taps slices, rows;
-  const float* image;  // from the window's first slice on, which may be before the first of the image
-  int64_t first_y;     // of the window, may be negative
+  const float* image;    // from the window's first slice on, which may be before the first of the image
+  int64_t first_y;       // of the window, may be negative
+  double long_pixel_ns;  // estimated, of a row that takes so long that it looks on the way whether it is to stop; else 0
 };
 
 /// Whether column `i` of what P output pixels read can be outside the input, whose padding is narrower than the kernel:
@@ -150,6 +149,7 @@ HWY_INLINE void ComputeTile(const RowPlan& row, int64_t x, const Op& op) {
 
 template <int P, class K, class Op>
 HWY_INLINE void ComputeAnyTile(const RowPlan& row, int64_t x, const Op& op) {
+  if (row.long_pixel_ns > 0) CountWork(P * row.long_pixel_ns);
   const Nchw8cWindow& w = row.window;
   const int64_t first = x * w.x.stride - w.x.pad;
   const int64_t last = first + (P - 1) * w.x.stride + (w.x.kernel - 1) * w.x.dilation;
@@ -159,25 +159,18 @@ HWY_INLINE void ComputeAnyTile(const RowPlan& row, int64_t x, const Op& op) {
 
 template <class K, class Op>
 void ComputeRow(const RowPlan& row, const Op& op) {
-  constexpr double kTapNs = 0.3;
   const int64_t width = row.window.x.output;
-  const double pixel_ns = kTapNs * static_cast<double>(row.slices.size() * row.rows.size() * row.window.x.kernel);
-  const bool is_long = pixel_ns * static_cast<double>(width) > kCancellationPointNs;
-  const auto compute = [&]<int P>(std::integral_constant<int, P>, int64_t x) HWY_ATTR {
-    if (is_long) CountWork(pixel_ns * P);
-    ComputeAnyTile<P, K>(row, x, op);
-  };
   int64_t x = 0;
   if constexpr (HWY_LANES(float) >= kChannelBlock) {  // else nobody asks for blocks: SuitsChannelBlocks
     if (width % 7 == 0) {                             // the usual images
-      for (; x < width; x += 7) compute(std::integral_constant<int, 7>(), x);
+      for (; x < width; x += 7) ComputeAnyTile<7, K>(row, x, op);
       return;
     }
-    for (; x + kMostPixels <= width; x += kMostPixels) compute(std::integral_constant<int, kMostPixels>(), x);
-    for (; x + 4 <= width; x += 4) compute(std::integral_constant<int, 4>(), x);
-    for (; x + 2 <= width; x += 2) compute(std::integral_constant<int, 2>(), x);
+    for (; x + kMostPixels <= width; x += kMostPixels) ComputeAnyTile<kMostPixels, K>(row, x, op);
+    for (; x + 4 <= width; x += 4) ComputeAnyTile<4, K>(row, x, op);
+    for (; x + 2 <= width; x += 2) ComputeAnyTile<2, K>(row, x, op);
   }
-  for (; x < width; ++x) compute(std::integral_constant<int, 1>(), x);
+  for (; x < width; ++x) ComputeAnyTile<1, K>(row, x, op);
 }
 
 struct DepthwiseRow {
@@ -257,6 +250,7 @@ struct AverageRow {
 /// Calls compute(plan, image, row) for rows [begin, end) of the outputs of all images, or blocks.
 template <class Compute>
 void ForRows(const Nchw8cWindow& w, const float* input, int64_t begin, int64_t end, const Compute& compute) {
+  constexpr double kTapNs = 0.3;
   const int64_t row_data = w.x.input * kChannelBlock;
   int64_t y = begin % w.y.output, z = begin / w.y.output % w.z.output, image = begin / w.y.output / w.z.output;
   for (int64_t row = begin; row < end; ++image, z = 0) {
@@ -268,7 +262,9 @@ void ForRows(const Nchw8cWindow& w, const float* input, int64_t begin, int64_t e
         const int64_t first_y = y * w.y.stride - w.y.pad;
         Taps rows(first_y, w.y.input, w.y.kernel, w.y.dilation);
         if (slices.size() == 0) rows.end = rows.begin;
-        compute(RowPlan{w, slices, rows, first, first_y}, image, row);
+        const double pixel_ns = kTapNs * static_cast<double>(slices.size() * rows.size() * w.x.kernel);
+        const bool is_long = pixel_ns * static_cast<double>(w.x.output) > kCancellationPointNs;
+        compute(RowPlan{w, slices, rows, first, first_y, is_long ? pixel_ns : 0}, image, row);
       }
     }
   }
