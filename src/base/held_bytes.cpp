@@ -4,7 +4,7 @@ namespace tessera {
 namespace {
 
 size_t OfTensor(const Tensor& tensor) noexcept {
-  size_t bytes = tensor.byte_size();
+  size_t bytes = tensor.byte_size() + HeldBytes(tensor.shape());
   if (!tensor.is(ElementType::kString)) return bytes;
   for (const std::string& text : tensor.values<std::string>()) bytes += HeldBytes(text);
   return bytes;

@@ -2,12 +2,12 @@
 
 // Sequences that a run makes: what their elements take counts against its memory before it is taken.
 
-#include <bit>
 #include <cstddef>
 #include <memory>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/held_bytes.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
@@ -15,14 +15,10 @@ namespace tessera::cpu {
 /// What a tensor of its own costs beside its bytes: the owner, and the allocator's books.
 inline constexpr size_t kTensorOverhead = 192;
 
-/// What a value's shape takes outside of the value: of few dimensions nothing.
-inline size_t ShapeBytes(const Shape& shape) {
-  constexpr size_t kHeapBlock = 16;
-  return shape.rank() <= Shape::kInlineRank ? 0 : std::bit_ceil(shape.rank()) * sizeof(int64_t) + kHeapBlock;
-}
+/// What a value's shape takes outside of the value.
 inline size_t ShapeBytes(const Value& value) {
   const Tensor* tensor = value.tensor_if();
-  return tensor == nullptr ? 0 : ShapeBytes(tensor->shape());
+  return tensor == nullptr ? 0 : HeldBytes(tensor->shape());
 }
 
 /// Room for `count` elements that take `beside` bytes each beside the Value and what tensors hold; shapes of many

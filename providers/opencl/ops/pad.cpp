@@ -1,35 +1,14 @@
-// Pad (2-25): constant, edge, reflect, wrap; negative pads cut off. CenterCropPad (18) pads with zeros.
+// Pad (2-25): constant, edge, reflect, wrap; negative pads cut off.
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
-#include "opencl/device/kernel.h"
-#include "ops/movement/center_crop_pad.h"
+#include "opencl/ops/pad_kernel.h"
 #include "ops/movement/pad.h"
 
 namespace tessera::opencl {
 namespace {
-
-class PadKernel {
- public:
-  explicit PadKernel(const KernelInfo& info)
-      : by_rows_(!SettingsOf(info).tiles),
-        kernel_(DeviceOf(info), "pad", Moved('X', info.input_type(0)) + (by_rows_ ? Launchable::RowPieceDefines() : ""),
-                by_rows_ ? "pad_rows" : "pad") {}
-
-  void operator()(KernelContext& context, const BufferRange& x, const Tensor& y, const Strided& s, cl_int mode,
-                  cl_ulong bits) {
-    if (!by_rows_) return kernel_.Linear(context, y.num_elements(), x, y, s, mode, bits);
-    Strided rows = s;
-    if (rows.rank == 0) rows.dims[0] = rows.b[0] = rows.rank = 1;  // a scalar
-    const int64_t size = rows.dims[static_cast<size_t>(rows.rank - 1)];
-    if (y.num_elements() > 0) kernel_.Rows(context, size, y.num_elements() / size, x, y, rows, mode, bits);
-  }
-
- private:
-  const bool by_rows_;  // on processors
-  Launchable kernel_;
-};
 
 class Pad final : public Kernel {
  public:
@@ -86,28 +65,6 @@ class Pad final : public Kernel {
   cl_ulong bits_ = 0;
 };
 
-class CenterCropPad final : public Kernel {
- public:
-  explicit CenterCropPad(const KernelInfo& info) : kernel_(info), attributes_(info.node()) {}
-
-  void Compute(KernelContext& context) override {
-    const Tensor& x = context.required_input(0);
-    const Shape& shape = x.shape();
-    const Shape result = attributes_.ResultShape(shape, context.required_input(1));
-    Strided s = Block(shape);
-    for (size_t i = 0; i < shape.rank(); ++i) s.c[i] = CenterCropPadAttributes::Before(shape[i], result[i]);
-    Tensor& y = *context.output(0, result);
-    std::copy(shape.begin(), shape.end(), s.b.begin());
-    std::copy(result.begin(), result.end(), s.dims.begin());
-    s.a = RowMajor(shape);
-    kernel_(context, RangeOf(x), y, s, cl_int{0}, cl_ulong{0});
-  }
-
- private:
-  PadKernel kernel_;
-  CenterCropPadAttributes attributes_;
-};
-
 /// The attribute of early versions is a float.
 std::string PaddingValueRefusal(const NodeInfo& info) {
   const PadAttributes attributes(info.node());
@@ -126,8 +83,6 @@ void RegisterPad(KernelRegistry& registry) {
                    .HostInput(3)
                    .Unless(PaddingValueRefusal)
                    .Make<Pad>());
-  registry.Add(
-      Op("CenterCropPad").Versions(18).Types(0, kNumbers | TypeSet{ElementType::kBool}).HostInput(1).Make<CenterCropPad>());
 }
 
 }  // namespace tessera::opencl

@@ -2,6 +2,9 @@
 
 // What the sequence operators share.
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/check.h"
 #include "base/value_type.h"
 #include "cpu/engine/sequences.h"
@@ -51,6 +54,32 @@ inline size_t ResolvePosition(int64_t position, size_t size) {
   const auto n = static_cast<int64_t>(size);
   Require(position >= -n && position < n, "position {} is outside a sequence of {} elements", position, size);
   return static_cast<size_t>(position < 0 ? position + n : position);
+}
+
+inline size_t ResolveAxis(int64_t axis, int64_t low, int64_t high) {
+  Require(axis >= low && axis < high, "axis {} is outside [{}, {})", axis, low, high);
+  return static_cast<size_t>(axis < 0 ? axis - low : axis);
+}
+
+/// Input 0, to be changed, with room for one more element; what another value still shares is copied.
+inline Sequence EditableSequence(KernelContext& context) {
+  Value taken = context.TakeInput(0);
+  Sequence* own = taken.unshared_sequence();
+  const Sequence& given = taken.sequence();
+  const size_t size = given.elements.size();
+  if (own != nullptr && own->charge != nullptr && own->elements.capacity() > size) return std::move(*own);
+  // Twice as many: a chain of insertions moves each element a few times in all.
+  Sequence larger = MakeSequence(context, given.element_type, std::max<size_t>(2 * size, 4));
+  if (own != nullptr) {
+    std::move(own->elements.begin(), own->elements.end(), std::back_inserter(larger.elements));
+  } else {
+    larger.elements.assign(given.elements.begin(), given.elements.end());
+  }
+  larger.num_owned = given.num_owned;
+  size_t shapes = 0;
+  for (const Value& element : larger.elements) shapes += ShapeBytes(element);
+  ChargeMore(larger, shapes);
+  return larger;
 }
 
 }  // namespace tessera::cpu

@@ -1,78 +1,16 @@
-// HannWindow, HammingWindow, BlackmanWindow, MelWeightMatrix (ai.onnx 17): tables of numbers made from a few scalars.
+// MelWeightMatrix (ai.onnx 17).
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "base/cancellation.h"
 #include "cpu/ops/ops.h"
+#include "cpu/ops/signal/number_table.h"
 #include "cpu/ops/signal/transform.h"
 #include "cpu/types.h"
 
 namespace tessera::cpu {
 namespace {
-
-template <class T>
-T FromDouble(double x) {
-  if constexpr (std::is_integral_v<T>) {
-    x = static_cast<float>(x);  // as the specification's function computes: what is a hair below a number counts as it
-    // Out of range casts are undefined; NaN becomes 0.
-    if (!(x > static_cast<double>(std::numeric_limits<T>::min()))) return x < 0 ? std::numeric_limits<T>::min() : T{0};
-    if (x >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-  }
-  return static_cast<T>(x);
-}
-
-ElementType OutputType(const KernelInfo& info) {
-  const auto type = info.attribute<int64_t>("output_datatype", static_cast<int64_t>(ElementType::kFloat));
-  Require(type > 0 && type < kElementTypeCount && kNumbers.contains(static_cast<ElementType>(type)),
-          "output_datatype is {}, a number type is expected", type);
-  return static_cast<ElementType>(type);
-}
-
-/// a0 - a1 cos(t) + a2 cos(2 t), t from 0 to 2 pi.
-class CosineWindow : public Kernel {
- public:
-  CosineWindow(const KernelInfo& info, double a0, double a1, double a2)
-      : type_(OutputType(info)), periodic_(info.attribute<int64_t>("periodic", 1) != 0), a0_(a0), a1_(a1), a2_(a2) {}
-
-  void Compute(KernelContext& context) override {
-    context.required_input(0);
-    const int64_t size = ReadLength(context, 0, 0);
-    Require(size >= 0, "size is {}", size);
-    Tensor* output = context.output(0, type_, Shape{size});
-    if (output == nullptr) return;
-    const double step = 2 * std::numbers::pi / static_cast<double>(periodic_ ? size : size - 1);
-    VisitType(NumberTypes{}, type_, [&]<class T>() {
-      T* out = output->template mutable_data<T>();
-      context.threads().ParallelFor(size, 30, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const double t = static_cast<double>(i) * step;
-          const double third = a2_ == 0 ? 0.0 : a2_ * std::cos(2 * t);
-          out[i] = FromDouble<T>(a0_ - a1_ * std::cos(t) + third);
-        }
-      });
-    });
-  }
-
- private:
-  ElementType type_;
-  bool periodic_;
-  double a0_, a1_, a2_;
-};
-
-class HannWindow final : public CosineWindow {
- public:
-  explicit HannWindow(const KernelInfo& info) : CosineWindow(info, 0.5, 0.5, 0) {}
-};
-class HammingWindow final : public CosineWindow {
- public:
-  explicit HammingWindow(const KernelInfo& info) : CosineWindow(info, 25.0 / 46.0, 21.0 / 46.0, 0) {}
-};
-class BlackmanWindow final : public CosineWindow {
- public:
-  explicit BlackmanWindow(const KernelInfo& info) : CosineWindow(info, 0.42, 0.5, 0.08) {}
-};
 
 double ReadNumber(KernelContext& context, size_t index) {
   const Tensor& tensor = context.required_input(index);
@@ -83,7 +21,7 @@ double ReadNumber(KernelContext& context, size_t index) {
 
 class MelWeightMatrix final : public Kernel {
  public:
-  explicit MelWeightMatrix(const KernelInfo& info) : type_(OutputType(info)) {}
+  explicit MelWeightMatrix(const KernelInfo& info) : type_(TableType(info)) {}
 
   void Compute(KernelContext& context) override {
     for (size_t i = 0; i < 3; ++i) context.required_input(i);
@@ -143,10 +81,7 @@ class MelWeightMatrix final : public Kernel {
 
 }  // namespace
 
-void RegisterWindows(KernelRegistry& registry) {
-  registry.Add(Op("HannWindow").Versions(17).Make<HannWindow>());
-  registry.Add(Op("HammingWindow").Versions(17).Make<HammingWindow>());
-  registry.Add(Op("BlackmanWindow").Versions(17).Make<BlackmanWindow>());
+void RegisterMelWeightMatrix(KernelRegistry& registry) {
   registry.Add(Op("MelWeightMatrix").Versions(17).Make<MelWeightMatrix>());
 }
 
