@@ -23,9 +23,11 @@ struct WinogradCosts {
   int64_t many_pairs = 512 * 512;
   /// What fewer tiles, or pixels, cost too.
   double fewest_tiles = 8, fewest_pixels = 4;
-  /// To transform a channel's tile: in NCHW, of one axis in NCHW, and in oneDNN's layout; a channel's plane of one in
-  /// NCHW8c.
-  double tile_ns = 5, line_tile_ns = 2.2, nchwc_tile_ns = 6, nchw8c_plane_ns = 0.11;
+  /// To transform a channel's tile: in NCHW, of one axis in NCHW, and in oneDNN's layout.
+  double tile_ns = 5, line_tile_ns = 2.2, nchwc_tile_ns = 6;
+  /// In NCHW8c, to transform a channel's plane of a tile, and a point of an output's; to begin a point's GEMM, for two
+  /// blocks of outputs, and an image.
+  double nchw8c_plane_ns = 0.11, nchw8c_point_ns = 0.11, nchw8c_gemm_ns = 0, nchw8c_image_ns = 0;
   /// In NCHW, to begin and end an image's GEMMs, which are many and small.
   double image_ns = 5000;
 };

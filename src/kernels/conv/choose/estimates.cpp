@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/conv/nchw8c/nchw8c.h"
 #include "kernels/conv/winograd/fit.h"
 
 namespace tessera::cpu {
@@ -56,10 +57,13 @@ double Nchw8cWinogradNs(const ConvProblem& problem, const Window& window, Winogr
   const double images = Images(problem) * static_cast<double>(window.output[0]);
   const double tiles = static_cast<double>(TilesAlong(window, 1, form.y).tiles()) *
                        static_cast<double>(TilesAlong(window, 2, form.x).tiles());
-  const double transformed = static_cast<double>(depth * form.planes() + outputs * form.points());
+  const WinogradCosts& winograd = costs.winograd;
+  const double gemms = static_cast<double>(form.points() * CeilDiv(outputs, 2 * kChannelBlock));
+  const double transforms = winograd.nchw8c_plane_ns * static_cast<double>(depth * form.planes()) +
+                            winograd.nchw8c_point_ns * static_cast<double>(outputs * form.points());
   return images *
          (Nchw8cGemmNs(tiles, static_cast<double>(form.num_weights()) * static_cast<double>(depth * outputs), costs) +
-          tiles * transformed * costs.winograd.nchw8c_plane_ns);
+          tiles * transforms + gemms * winograd.nchw8c_gemm_ns + winograd.nchw8c_image_ns);
 }
 
 }  // namespace tessera::cpu
