@@ -1,6 +1,6 @@
 #pragma once
 
-// What is true of an operator of ONNX whoever computes it, a row each: passes and providers ask here rather than keep
+// What is true of an operator whoever computes it, a row each: passes and providers ask here rather than keep
 // lists.
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include "tessera/provider/graph.h"
 
 namespace tessera {
+
+class Graph;
 
 enum class OpTrait : uint16_t {
   kUnary = 1 << 0,         // each result comes from the element of the first input at its place, and from parameters
@@ -35,9 +37,13 @@ class OpTraits {
 
 constexpr OpTraits operator|(OpTrait a, OpTrait b) { return OpTraits(a) | OpTraits(b); }
 
-/// Of an operator of ai.onnx at the node's version, and of Attention of ai.tessera; none of an operator without a row, or
-/// of another domain.
+/// Of an operator of ai.onnx, com.microsoft or ai.tessera at the node's version; none of an operator without a row, or of
+/// another domain.
 OpTraits TraitsOf(const Node& node);
+
+/// The same; none of an operator that a provider of the session defines, in place of com.microsoft's, to mean something
+/// else.
+OpTraits TraitsOf(const Graph& graph, const Node& node);
 
 inline bool Has(const Node& node, OpTrait trait) { return TraitsOf(node).Has(trait); }
 

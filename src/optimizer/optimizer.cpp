@@ -8,13 +8,10 @@
 
 #include "graph/check_graph.h"
 #include "graph/provenance.h"
-#include "tessera/provider/execution_provider.h"
 
 namespace tessera {
 namespace {
 
-/// Rewrites feed each other; more rounds than this are left to none of them.
-constexpr size_t kMostRounds = 8;
 /// Folded constants may need this much memory, and twice what the model's own need.
 constexpr int64_t kFoldingBudget = int64_t{64} << 20;
 /// Operations of all folding: below a second on one core; what would be slower runs with the model, where it can be
@@ -77,29 +74,14 @@ size_t RunOn(Rewrite& rewrite, std::string_view pass, Graph& graph, RewriteConte
   return changes;
 }
 
-std::vector<RewriteEntry> Chosen(std::span<const RewriteEntry> entries, OptimizationLevel level) {
+}  // namespace
+
+std::vector<RewriteEntry> RewritesOf(std::span<const RewriteEntry> entries, OptimizationLevel level) {
   std::vector<RewriteEntry> chosen;
   std::ranges::copy_if(entries, std::back_inserter(chosen),
                        [&](const RewriteEntry& entry) { return entry.level <= level; });
   return chosen;
 }
-
-/// Nodes that came into being while a provider's were lowered are its own: all that were there before had been assigned.
-void GiveNewNodes(Graph& graph, std::string_view provider) {
-  for (const NodeIndex index : graph.TopologicalOrder()) {
-    Node& node = graph.node(index);
-    if (node.provider.empty()) node.provider = provider;
-    for (const auto& [name, nested] : graph.Subgraphs(index)) GiveNewNodes(*nested, provider);
-  }
-}
-
-size_t Changes(const OptimizationReport& report) {
-  size_t changes = 0;
-  for (const OptimizationReport::Pass& pass : report.passes) changes += pass.changes;
-  return changes;
-}
-
-}  // namespace
 
 void Append(OptimizationReport& report, const OptimizationReport& later) {
   if (report.passes.empty()) report.nodes_before = later.nodes_before;
@@ -159,35 +141,13 @@ OptimizationReport RunRewrites(Graph& graph, const SessionResources& resources, 
 }
 
 OptimizationReport CanonicalizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options) {
-  std::vector<RewriteEntry> passes = Chosen(Rewrites(), OptimizationLevel::kBasic);
+  std::vector<RewriteEntry> passes = RewritesOf(Rewrites(), OptimizationLevel::kBasic);
   std::erase_if(passes, [](const RewriteEntry& pass) { return pass.last; });
   return RunRewrites(graph, resources, passes, options);
 }
 
 OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options) {
-  return RunRewrites(graph, resources, Chosen(Rewrites(), options.level), options);
-}
-
-void LowerGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options,
-                OptimizationReport& report) {
-  for (const ProviderEntry& entry : resources.providers) {
-    const ProviderFactory* factory = FindProvider(entry.provider->name());
-    if (factory == nullptr || factory->lowering == nullptr) continue;
-    OptimizerOptions lowering = options;
-    lowering.lowered_for = entry.provider.get();
-    std::vector<RewriteEntry> early = Chosen(factory->lowering(), options.level);
-    const auto rest = std::ranges::stable_partition(early, [](const RewriteEntry& one) { return !one.last; });
-    const std::vector<RewriteEntry> last(rest.begin(), rest.end());
-    early.erase(rest.begin(), rest.end());
-    for (size_t round = 0; round < kMostRounds; ++round) {
-      const OptimizationReport done = RunRewrites(graph, resources, early, lowering);
-      Append(report, done);
-      if (Changes(done) == 0) break;
-      Append(report, OptimizeGraph(graph, resources, options));
-    }
-    Append(report, RunRewrites(graph, resources, last, lowering));
-    if (&entry != &resources.providers.back()) GiveNewNodes(graph, entry.provider->name());
-  }
+  return RunRewrites(graph, resources, RewritesOf(Rewrites(), options.level), options);
 }
 
 }  // namespace tessera

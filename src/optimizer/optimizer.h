@@ -1,5 +1,8 @@
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "base/log.h"
 #include "graph/graph.h"
 #include "optimizer/rewrites.h"
@@ -7,6 +10,9 @@
 #include "tessera/session.h"
 
 namespace tessera {
+
+/// Rewrites feed each other; more rounds than this are left to none of them.
+inline constexpr size_t kMostRounds = 8;
 
 struct OptimizerOptions {
   OptimizationLevel level = OptimizationLevel::kAll;
@@ -27,9 +33,8 @@ OptimizationReport CanonicalizeGraph(Graph& graph, const SessionResources& resou
 /// Constants are folded with the kernels of the last provider (CPU).
 OptimizationReport OptimizeGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options);
 
-/// Lets each provider rewrite the nodes that it was assigned into what it runs best; adds to `report` what was done.
-void LowerGraph(Graph& graph, const SessionResources& resources, const OptimizerOptions& options,
-                OptimizationReport& report);
+/// Those of a table that the level has.
+std::vector<RewriteEntry> RewritesOf(std::span<const RewriteEntry> table, OptimizationLevel level);
 
 /// Adds what was done later to what was done before.
 void Append(OptimizationReport& report, const OptimizationReport& later);

@@ -28,7 +28,6 @@ std::unique_ptr<Rewrite> FuseQuantized();
 std::unique_ptr<Rewrite> FuseIntegerMatMul();
 std::unique_ptr<Rewrite> FoldShapes();
 std::unique_ptr<Rewrite> FoldConstants();
-std::unique_ptr<Rewrite> FoldMatrices();  // in fold_constants.cpp
 std::unique_ptr<Rewrite> InlineBranches();
 std::unique_ptr<Rewrite> EliminateIdentities();
 std::unique_ptr<Rewrite> EinsumToMatMul();

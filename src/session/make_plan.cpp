@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/check_types.h"
+#include "lowering/lower_graph.h"
 #include "runtime/memory/packed_store.h"
 #include "runtime/plan/plan_builder.h"
 #include "runtime/profile/implementation_notes.h"
@@ -45,7 +46,7 @@ PartitionOptions SessionBuilder::OptionsOfPartition(FailedKernels& failed) const
 
 /// Gives the nodes to providers, and lets these rewrite theirs. Where a kernel failed, what it was to run is given to the
 /// next provider, and what was rewritten before stays. The CPU provider is always the last and has nobody to fail to;
-/// others that rewrite (src/optimizer/lower) make only operators that it has kernels for, too. Results are right, because
+/// others that rewrite (src/lowering) make only operators that it has kernels for, too. Results are right, because
 /// every node means what its schema says, and conversions stand in the graph wherever the rewritten meets the plain. What
 /// the CPU provider gets now it rewrites beside what it has: use_nchw8c goes on from where an earlier layout ends. At most
 /// it is slower than if all had been rewritten at once, by a conversion back into a layout, or by an activation that its

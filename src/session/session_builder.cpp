@@ -7,7 +7,7 @@
 #include "base/checksum.h"
 #include "base/content_stamp.h"
 #include "graph/check_types.h"
-#include "optimizer/analysis/fused_kernels.h"
+#include "lowering/fused_kernels.h"
 #include "runtime/plan/stand_in.h"
 #include "runtime/threads/float_mode.h"
 #include "runtime/threads/openmp_team.h"

@@ -24,6 +24,7 @@ std::unique_ptr<Rewrite> RecognizeSwish();
 std::unique_ptr<Rewrite> FoldQkvLayoutIntoAttention();
 std::unique_ptr<Rewrite> DecomposeSkipLayerNormalization();
 std::unique_ptr<Rewrite> FuseLinear();
+std::unique_ptr<Rewrite> FoldMatrices();
 std::unique_ptr<Rewrite> FoldTransposeIntoMatMul();
 
 }  // namespace tessera

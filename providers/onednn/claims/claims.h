@@ -2,30 +2,14 @@
 
 // The cost rule: which of the nodes that can be lowered oneDNN computes faster than the CPU provider.
 //
-// Of operands that are to be rounded to 16 bits all of them, but for matmuls in bfloat16 where the processor has no tiles
-// (AMX): on Zen 5 the CPU provider takes 0.80 to 0.95 of oneDNN's time for those, attention included. Not beside
-// convolutions on several threads, though: what goes back and forth between the two waits more than it gains (ConvNeXt at
-// two threads 24 ms, else 16).
+// Float32, numbers of 16 bits and quantized values are left to the CPU provider, which is as fast with them or faster
+// (docs/model_benchmarks.md). So is everything where operands are to be rounded to bfloat16 on a processor that multiplies
+// it no faster than float32.
 //
-// Networks almost all of whose convolutions the CPU provider computes through Winograd's transform are left, too, where
-// there are no tiles: float32 takes less time then than bfloat16 without it. On Zen 4 at one thread, float32 and bfloat16:
-// U-Net 90 and 95 ms, a super-resolution network 43 and 60, VGG-11 67 and 75; but ResNet-18, with four fifths of it, 17.9
-// and 16.3.
-//
-// Where it multiplies bfloat16 slower than float32 (Intel's processors without tiles) operands are not rounded, and float32
-// it is.
-//
-// Float32 is left. The CPU provider keeps images in blocks of channels, too, from convolution to convolution, with more
-// choices of how to cut each one and Winograd's transform for volumes and dilated windows; it packs weights of matmuls
-// once, and hands its loops out in pieces, where a primitive gives each thread its share and waits for the last of them.
-// Measured with oneDNN 2.6 at one thread, the CPU provider's speed over oneDNN's: on Zen 4 (AVX-512) ResNet-50 1.01,
-// ShuffleNetV2 1.00, ConvNeXt 1.01, MobileNetV2 1.05, MobileNetV3 1.09, DenseNet 1.10, SSDLite 1.10, a ResNet-18 of
-// volumes 2.1, more at two threads; on Zen 3 (AVX2) networks of images 1.0 to 1.2, transformers 1.0 to 2.0, pooling by
-// itself 2.5 and more. On Zen 5, before the CPU provider asked for its weights ahead, oneDNN was 1.10 times as fast on
-// MobileNetV2 and 1.04 on ResNet-50, and slower on the others.
-//
-// Convolutions and matmuls of 8-bit quantized values are claimed where the processor multiplies tiles of them (AMX): the
-// CPU provider has dot products of four (VNNI) at most.
+// On other processors operands that are to be rounded are claimed, with two exceptions where there are no tiles (AMX).
+// Matmuls are left if the CPU provider has products of bfloat16 itself, unless the session has several threads and
+// convolutions, which stay here: two providers that take turns wait for each other's threads. And all is left if Winograd's
+// transform, which oneDNN has in float32 alone, would save more than rounding does (TransformsAreFaster).
 
 #include <string>
 #include <vector>

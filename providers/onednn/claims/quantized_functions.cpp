@@ -4,6 +4,7 @@
 #include <ranges>
 #include <span>
 
+#include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/analysis/quantized_functions.h"
 
@@ -70,15 +71,14 @@ class QuantizedFunctions {
       for (const size_t i : quantized) operands_.push_back(inputs[i]);
       return operands_;
     }
-    if (!node.domain.empty()) return {};
-    const bool dequantizes = node.op_type == "DequantizeLinear";
-    if (dequantizes || node.op_type == "QuantizeLinear") {
+    const bool dequantizes = IsOp(node, "DequantizeLinear");
+    if (dequantizes || IsOp(node, "QuantizeLinear")) {
       const Tensor* scale = inputs.size() > 1 ? graph_.constant(inputs[1]) : nullptr;
       const TypeInfo& from = graph_.value(inputs[0]).type;
       const bool is_8_bits = dequantizes ? IsByte(from) && IsFloat(result) : IsFloat(from) && IsByte(result);
       return is_8_bits && scale != nullptr && scale->num_elements() == 1 ? inputs.first(1) : std::span<const ValueIndex>();
     }
-    return IsRealFunction(node) && IsFloat(result) ? inputs : std::span<const ValueIndex>();
+    return IsRealFunction(graph_.graph(), node) && IsFloat(result) ? inputs : std::span<const ValueIndex>();
   }
 
   const GraphViewer& graph_;

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "optimizer/lower/lower.h"
+#include "lowering/lowering.h"
 
 namespace tessera {
 namespace {

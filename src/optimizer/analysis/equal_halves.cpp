@@ -58,8 +58,8 @@ bool ConstantHasEqualHalves(const Tensor& constant, int64_t row) {
 }
 
 /// Each element of the result comes from those at the same index in a row.
-bool WorksByElement(const Node& node) {
-  const OpTraits traits = TraitsOf(node);
+bool WorksByElement(const Graph& graph, const Node& node) {
+  const OpTraits traits = TraitsOf(graph, node);
   return (traits.Has(OpTrait::kUnary) && node.inputs.size() == 1) || traits.Has(OpTrait::kBroadcasts);
 }
 
@@ -93,7 +93,7 @@ bool Repeats(const Graph& graph, ValueIndex value, Repeat repeat, int steps) {
   if (repeat == Repeat::kPairs && IsOp(node, "Reshape") && JoinsPairs(graph, node))
     return RepeatsOne(graph, node.inputs[0]);
   if (IsOp(node, "Concat")) return repeat == Repeat::kHalves && JoinsTwice(graph, node);
-  if (WorksByElement(node)) {
+  if (WorksByElement(graph, node)) {
     return std::ranges::all_of(node.inputs, [&](ValueIndex input) {
       return input != kNone && (RowSize(graph, input) == 1 || Repeats(graph, input, repeat, steps - 1));
     });

@@ -23,7 +23,7 @@ class Permuting {
       : graph_(graph), node_(node), perm_(perm), result_{.node = node, .data = {0}, .integers = {}} {}
 
   std::optional<PermutedNode> Run() {
-    if (!node_.domain.empty() || !HasInput(node_, 0) || !OfOperator()) return std::nullopt;
+    if (!HasInput(node_, 0) || !OfOperator()) return std::nullopt;
     for (const size_t i : result_.data) {
       const bool broadcasts = graph_.constant(node_.inputs[i]) != nullptr && Has(node_, OpTrait::kBroadcasts);
       if (!broadcasts && !HasRank(node_.inputs[i])) return std::nullopt;
@@ -36,8 +36,9 @@ class Permuting {
  private:
   bool OfOperator() {
     const std::string& op = node_.op_type;
-    const OpTraits traits = TraitsOf(node_);
+    const OpTraits traits = TraitsOf(graph_, node_);
     if (traits.Has(OpTrait::kUnary)) return true;
+    if (!node_.domain.empty()) return false;
     if (traits.Has(OpTrait::kBroadcasts)) return Broadcast();
     if (op == "Concat") {
       result_.data.resize(node_.inputs.size());

@@ -60,7 +60,7 @@ class Origins {
     std::optional<Origin> all;
     if (const auto from = DequantizationOf(graph_, node)) {
       if (from->per_tensor()) all = OfQuantized(from->quantized);
-    } else if (IsRealFunction(node)) {
+    } else if (IsRealFunction(graph_, node)) {
       all = Origin();
       for (const ValueIndex input : node.inputs | std::views::filter([](ValueIndex one) { return one != kNone; }))
         all = Join(all, OfNumbers(input));
@@ -88,8 +88,8 @@ std::span<const size_t> QuantizedInputs(const Node& node) {
   return {};
 }
 
-bool IsRealFunction(const Node& node) {
-  const OpTraits traits = TraitsOf(node);
+bool IsRealFunction(const Graph& graph, const Node& node) {
+  const OpTraits traits = TraitsOf(graph, node);
   return traits.Has(OpTrait::kReal) && (traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts)) &&
          HasOneOutput(node);
 }

@@ -16,7 +16,7 @@ inline constexpr size_t kMostNodesOfFunction = 64;
 std::span<const size_t> QuantizedInputs(const Node& node);
 
 /// Each result is a real function of the numbers at its place.
-bool IsRealFunction(const Node& node);
+bool IsRealFunction(const Graph& graph, const Node& node);
 
 /// Whether both of these quantized values, and so what an elementwise operator makes of them, are functions of the elements
 /// of one quantized tensor, each by itself, whoever computes them.

@@ -36,8 +36,8 @@ std::optional<Merge> MergeBefore(const Graph& graph, ValueIndex value) {
 }
 
 /// Of one operand, or of several that broadcast.
-bool IsElementwise(const Node& node) {
-  const OpTraits traits = TraitsOf(node);
+bool IsElementwise(const Graph& graph, const Node& node) {
+  const OpTraits traits = TraitsOf(graph, node);
   return traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts);
 }
 
@@ -103,7 +103,7 @@ class ReshapeSinking final : public NodeRewrite {
       return true;
     }
     const bool is_matmul = IsOp(node, "MatMul");
-    if (!is_matmul && !IsElementwise(node)) return false;
+    if (!is_matmul && !IsElementwise(graph, node)) return false;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueIndex input) {
       const auto shape = input == kNone ? std::nullopt : StaticShapeOf(graph, input);
       if (!shape || !HasElements(*shape)) return false;

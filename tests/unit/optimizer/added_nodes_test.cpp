@@ -270,5 +270,23 @@ TEST(AddedNodes, MeanWhatTheirSchemasSay) {
   EXPECT_FALSE(MayAdd(graph, average, context));
 }
 
+/// Such an operator has none of the traits that com.microsoft's has.
+TEST(OpTraits, AreOfOperatorsThatNoProviderDefines) {
+  Graph graph;
+  Node gelu;
+  gelu.op_type = "QuickGelu";
+  gelu.domain = "com.microsoft";
+  gelu.since_version = 1;
+  EXPECT_TRUE(TraitsOf(graph, gelu).Has(OpTrait::kUnary));
+  const DefinesItsOwn provider;
+  const OperatorDefinitions definitions({&provider});
+  graph.set_definitions(&definitions);
+  EXPECT_FALSE(TraitsOf(graph, gelu).Has(OpTrait::kUnary));
+  gelu.domain = "another";
+  EXPECT_FALSE(Has(gelu, OpTrait::kUnary));
+  gelu.domain = "";
+  EXPECT_FALSE(Has(gelu, OpTrait::kUnary));  // ai.onnx has none of that name
+}
+
 }  // namespace
 }  // namespace tessera::testing

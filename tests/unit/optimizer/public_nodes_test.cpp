@@ -7,6 +7,7 @@
 #include "attributes.h"
 #include "graph/check_graph.h"
 #include "graph/private_names.h"
+#include "lowering/lower_graph.h"
 #include "model/model.h"
 #include "model_builder.h"
 #include "optimizer/optimizer.h"

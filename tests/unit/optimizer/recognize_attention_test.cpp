@@ -3,6 +3,7 @@
 #include <span>
 
 #include "attributes.h"
+#include "lowering/lower_graph.h"
 #include "optimizer/rewriting.h"
 #include "session/session_state.h"
 

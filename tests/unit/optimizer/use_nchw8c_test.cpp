@@ -162,6 +162,18 @@ TEST(UseNchw8c, ComputesWhatLiesBetween) {
   EXPECT_TRUE(operators.contains("Nchw8cScale"));
 }
 
+/// What com.microsoft has of elementwise operators, too.
+TEST(UseNchw8c, ComputesContributedActivations) {
+  FloatNetwork network({2, 3, 21, 19});
+  const std::string quick = network.Node("QuickGelu", {network.Conv("x", {16, 3, 3, 1, 1})}, 1,
+                                         [](onnx::NodeProto& node) { node.set_domain("com.microsoft"); })[0];
+  const auto operators = Compare(network, {network.Conv(quick, {32, 16, 3, 1, 1})}, {2, 3, 21, 19});
+  if (!Blocks(operators)) return;
+  EXPECT_TRUE(operators.contains("QuickGelu"));
+  EXPECT_FALSE(operators.contains("ToNchw8c"));
+  EXPECT_EQ(operators.count("FromNchw8c"), 1u);
+}
+
 TEST(UseNchw8c, ComputesWhatLiesBetweenLines) {
   FloatNetwork network({2, 3, 150});
   const std::string a = network.Conv("x", {16, 3, 7, 2, 3});

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "cpu/lowering/lowering.h"
+#include "lowering/fused_kernels.h"
 #include "ops/normalization/skip_layer_normalization.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 
 namespace tessera {
 namespace {

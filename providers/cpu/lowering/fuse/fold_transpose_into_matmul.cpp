@@ -7,8 +7,8 @@
 
 #include "cpu/lowering/lowering.h"
 #include "graph/microsoft/schemas.h"
+#include "lowering/fused_kernels.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 
 namespace tessera {
 namespace {

@@ -8,9 +8,9 @@
 #include "cpu/lowering/fuse/activation.h"
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
+#include "lowering/fused_kernels.h"
 #include "ops/math/gemm.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
 
 namespace tessera {

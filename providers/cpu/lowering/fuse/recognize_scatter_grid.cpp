@@ -6,11 +6,11 @@
 
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
+#include "lowering/fused_kernels.h"
 #include "ops/movement/concat.h"
 #include "ops/movement/scatter.h"
 #include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 
 namespace tessera {
 namespace {

@@ -2,8 +2,8 @@
 // only where it is left to the CPU provider: others make one kernel of such a chain themselves.
 
 #include "cpu/lowering/lowering.h"
+#include "lowering/fused_kernels.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/scalar.h"
 
 namespace tessera {

@@ -10,6 +10,7 @@
 #include "graph/op_traits.h"
 #include "graph/private_names.h"
 #include "kernels/conv/choose/layout.h"
+#include "lowering/fused_kernels.h"
 #include "ops/movement/concat.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/conv_transpose.h"
@@ -19,7 +20,6 @@
 #include "ops/reduction/reduce.h"
 #include "ops/valid_attributes.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/regions.h"
 
 namespace tessera {
@@ -89,6 +89,9 @@ class Planner {
   std::optional<Nchw8cRole> RoleOf(const Node& node) const {
     if (!HasInput(node, 0) || !context_.Lowers(node)) return std::nullopt;
     if (IsConv(node)) return HasOneOutput(node) ? ConvRole(node) : std::nullopt;
+    const OpTraits traits = TraitsOf(node);
+    const bool is_map = traits.Has(OpTrait::kUnary) && traits.Has(OpTrait::kReal) && HasOneOutput(node);
+    if (is_map && IsNchw8c(node, 0) && Divides(graph_, node.outputs[0])) return Nchw8cRole::kMap;
     if (!node.domain.empty()) return std::nullopt;
     if (Moves(node)) return Nchw8cRole::kMove;
     if (!HasOneOutput(node)) return std::nullopt;
@@ -99,8 +102,7 @@ class Planner {
     if (!IsNchw8c(node, 0) || !Divides(graph_, node.inputs[0])) return std::nullopt;
     if (IsOneOf(node, {"GlobalAveragePool"}) || AveragesImage(node)) return Nchw8cRole::kAverage;
     if (!Divides(graph_, node.outputs[0])) return std::nullopt;
-    const OpTraits traits = TraitsOf(node);
-    if ((traits.Has(OpTrait::kUnary) && traits.Has(OpTrait::kReal)) || HasSlopes(node)) return Nchw8cRole::kMap;
+    if (HasSlopes(node)) return Nchw8cRole::kMap;
     if (node.op_type == "MaxPool") return Nchw8cRole::kPool;
     if (node.op_type == "AveragePool" && AveragesInBlocks(node)) return Nchw8cRole::kPool;
     if (node.op_type == "BatchNormalization" && Normalizes(node)) return Nchw8cRole::kNormalize;

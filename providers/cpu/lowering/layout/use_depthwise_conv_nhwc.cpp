@@ -5,9 +5,9 @@
 #include "cpu/lowering/lowering.h"
 #include "graph/private_names.h"
 #include "kernels/conv/depthwise/depthwise_nhwc.h"
+#include "lowering/fused_kernels.h"
 #include "ops/nn/conv.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/tokens.h"
 
 namespace tessera {

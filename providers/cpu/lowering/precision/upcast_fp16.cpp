@@ -9,35 +9,11 @@
 
 #include "base/load_limits.h"
 #include "cpu/lowering/lowering.h"
-#include "graph/microsoft/schemas.h"
 #include "graph/op_traits.h"
 #include "optimizer/analysis/edit.h"
 
 namespace tessera {
 namespace {
-
-using OpSet = std::set<std::string_view>;
-
-/// What takes long enough to be worth the conversions around it.
-bool IsMatMul(const Node& node) {
-  static const OpSet ops = {"FusedConv",   "FusedGemm",           "FusedMatMul",
-                            "MatMulNBits", "GroupQueryAttention", "MultiHeadAttention"};
-  return Has(node, OpTrait::kMatMul) || (node.domain == kMicrosoftDomain && ops.contains(node.op_type));
-}
-
-/// Continuous functions of their operands: comparisons, roundings to integers and what asks for infinities are none.
-bool IsContinuous(const Node& node) {
-  static const OpSet ops = {"BiasGelu",
-                            "FastGelu",
-                            "Gelu",
-                            "QuickGelu",
-                            "RotaryEmbedding",
-                            "SimplifiedLayerNormalization",
-                            "SkipLayerNormalization",
-                            "SkipSimplifiedLayerNormalization"};
-  if (node.domain == kMicrosoftDomain) return ops.contains(node.op_type);
-  return Has(node, OpTrait::kContinuous) || IsOp(node, "SimplifiedLayerNormalization");
-}
 
 /// What moves elements stays as wide as what it moves: Concat has several inputs that it moves, Pad and Trilu fill in
 /// numbers as wide.
@@ -54,7 +30,9 @@ size_t PastOf(const Node& node) {
 }
 
 bool Computes(const Node& node) {
-  if (!IsMatMul(node) && !IsContinuous(node)) return false;
+  // Matmuls take long enough to be worth the conversions around them. Comparisons, roundings to integers and what asks for
+  // infinities are not continuous.
+  if (!Has(node, OpTrait::kMatMul) && !Has(node, OpTrait::kContinuous)) return false;
   return !HasInput(node, PastOf(node)) && node.FindAttribute("precision") == nullptr;
 }
 
@@ -197,7 +175,7 @@ class UpcastFp16Rewrite final : public Rewrite {
     const auto& order = graph.TopologicalOrder();
     return std::any_of(order.begin(), order.end(), [&](NodeIndex index) {
       const Node& node = graph.node(index);
-      return IsMatMul(node) && Computes(node) && !node.outputs.empty() && node.outputs[0] != kNone &&
+      return Has(node, OpTrait::kMatMul) && Computes(node) && !node.outputs.empty() && node.outputs[0] != kNone &&
              IsHalf(ElementOf(graph, node.outputs[0]));
     });
   }

@@ -8,12 +8,12 @@
 #include <numeric>
 
 #include "graph/private_names.h"
+#include "lowering/fused_kernels.h"
+#include "lowering/lowering.h"
 #include "optimizer/analysis/edit.h"
 #include "optimizer/analysis/evaluate.h"
-#include "optimizer/analysis/fused_kernels.h"
 #include "optimizer/analysis/quantization.h"
 #include "optimizer/analysis/quantized_functions.h"
-#include "optimizer/lower/lower.h"
 
 namespace tessera {
 namespace {
@@ -72,7 +72,7 @@ class Tabulation {
       auto quantized = ValuesOf(from->quantized);
       return quantized ? Run(node, {std::move(*quantized)}) : std::nullopt;
     }
-    if (!IsRealFunction(node)) return std::nullopt;
+    if (!IsRealFunction(graph_, node)) return std::nullopt;
     std::vector<Tensor> inputs;
     for (const ValueIndex input : node.inputs) {
       if (input == kNone) {

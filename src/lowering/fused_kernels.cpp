@@ -1,4 +1,4 @@
-#include "optimizer/analysis/fused_kernels.h"
+#include "lowering/fused_kernels.h"
 
 namespace tessera {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "graph/private_names.h"
+#include "lowering/fused_kernels.h"
+#include "lowering/lowering.h"
 #include "optimizer/analysis/attention_builder.h"
 #include "optimizer/analysis/edit.h"
-#include "optimizer/analysis/fused_kernels.h"
-#include "optimizer/lower/lower.h"
 
 namespace tessera {
 namespace {
