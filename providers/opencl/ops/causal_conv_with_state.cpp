@@ -37,7 +37,7 @@ class CausalConvWithState final : public Kernel {
 
 }  // namespace
 
-void RegisterCausalConv(KernelRegistry& registry) {
+void RegisterCausalConvWithState(KernelRegistry& registry) {
   for (const char* domain : {"", "com.microsoft"}) {
     registry.Add(Op("CausalConvWithState", domain)
                      .Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})

@@ -256,7 +256,7 @@ class Conv final : public Kernel {
 
 }  // namespace
 
-void RegisterConvolution(KernelRegistry& registry) {
+void RegisterConv(KernelRegistry& registry) {
   registry.Add(Op("Conv").Versions(1).Types(0, kReals).Unless(SpatialRefusal).Make<Conv>());
 }
 

@@ -266,7 +266,7 @@ class IntegerConv final : public Kernel {
 
 }  // namespace
 
-void RegisterIntegerConv(KernelRegistry& registry) {
+void RegisterConvInteger(KernelRegistry& registry) {
   registry.Add(Op("ConvInteger")
                    .Versions(10)
                    .Types(0, kImageBytes)

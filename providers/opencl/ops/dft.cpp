@@ -148,7 +148,7 @@ std::string StftRefusal(const NodeInfo& info) {
 
 }  // namespace
 
-void RegisterTransform(KernelRegistry& registry) {
+void RegisterDft(KernelRegistry& registry) {
   registry.Add(Op("DFT").Versions(17).Types(0, kReals).HostInput(1).HostInput(2).Unless(DftRefusal).Make<Dft>());
   registry.Add(Op("STFT").Versions(17).Types(0, kReals).HostInput(1).HostInput(3).Unless(StftRefusal).Make<Stft>());
 }

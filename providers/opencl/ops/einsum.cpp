@@ -267,7 +267,7 @@ std::string ManyOperandsRefusal(const NodeInfo& info) {
 
 }  // namespace
 
-void RegisterContraction(KernelRegistry& registry) {
+void RegisterEinsum(KernelRegistry& registry) {
   constexpr TypeSet kSummed =
       kReals | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
   registry.Add(Op("Einsum").Versions(12).Types(0, kSummed).Unless(ManyOperandsRefusal).Make<Einsum>());

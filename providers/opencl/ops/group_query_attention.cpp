@@ -203,7 +203,7 @@ std::string GroupQueryRefusal(const NodeInfo& info) {
 
 }  // namespace
 
-void RegisterGroupQuery(KernelRegistry& registry) {
+void RegisterGroupQueryAttention(KernelRegistry& registry) {
   constexpr TypeSet kTypes = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
   registry.Add(Op("GroupQueryAttention", "com.microsoft")
                    .Types(0, kTypes)

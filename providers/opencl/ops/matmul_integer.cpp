@@ -219,7 +219,7 @@ std::string QGemmRefusal(const NodeInfo& info) {
 
 }  // namespace
 
-void RegisterIntegerMatMul(KernelRegistry& registry) {
+void RegisterMatMulInteger(KernelRegistry& registry) {
   constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
   registry.Add(Op("MatMulInteger")
                    .Versions(10)

@@ -241,7 +241,7 @@ std::string OrderRefusal(const NodeInfo& info) {
 
 }  // namespace
 
-void RegisterNBits(KernelRegistry& registry) {
+void RegisterMatMulNBits(KernelRegistry& registry) {
   registry.Add(Op("MatMulNBits", "com.microsoft")
                    .Types(0, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})
                    .Unless(OrderRefusal)

@@ -37,7 +37,7 @@ class MeanVarianceNormalization final : public Kernel {
 
 }  // namespace
 
-void RegisterMeanVariance(KernelRegistry& registry) {
+void RegisterMeanVarianceNormalization(KernelRegistry& registry) {
   registry.Add(
       Op("MeanVarianceNormalization").Versions(9).Types(0, kReals).InPlace(0, 0).Make<MeanVarianceNormalization>());
 }

@@ -170,7 +170,7 @@ class GlobalPool final : public Kernel {
 
 }  // namespace
 
-void RegisterPooling(KernelRegistry& registry) {
+void RegisterPool(KernelRegistry& registry) {
   constexpr TypeSet kOrdered = kReals | TypeSet{ElementType::kInt8, ElementType::kUInt8};
   registry.Add(Op("MaxPool").Versions(1).Types(0, kOrdered).Unless(SpatialRefusal).Make<Pool>());
   for (const char* op : {"AveragePool", "LpPool"})

@@ -56,7 +56,7 @@ class RotaryEmbedding final : public Kernel {
 
 }  // namespace
 
-void RegisterRotary(KernelRegistry& registry) {
+void RegisterRotaryEmbedding(KernelRegistry& registry) {
   constexpr TypeSet kRotated = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
   registry.Add(Op("RotaryEmbedding").Versions(23).Types(0, kRotated).HostInput(3).Make<RotaryEmbedding>());
   registry.Add(Op("RotaryEmbedding", "com.microsoft").Types(0, kRotated).HostInput(1).Make<RotaryEmbedding>());

@@ -62,7 +62,7 @@ class SkipNormalization final : public Kernel {
 
 }  // namespace
 
-void RegisterSkipNormalization(KernelRegistry& registry) {
+void RegisterSkipLayerNormalization(KernelRegistry& registry) {
   for (const char* op : {"SkipLayerNormalization", "SkipSimplifiedLayerNormalization"}) {
     registry.Add(Op(op, "com.microsoft").Types(0, kReals).Make<SkipNormalization>());
   }
