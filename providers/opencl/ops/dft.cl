@@ -12,7 +12,7 @@ __kernel void rotations(ulong total, __global uchar* y_, ulong yo) {
 #endif
 
 #ifdef KERNEL_transform
-// The same struct stands in dft.cpp. Signal s begins at s / period * outer + s % period * hop.
+// The same struct stands in fourier_transform.h. Signal s begins at s / period * outer + s % period * hop.
 typedef struct {
   long period, outer, hop, step;  // elements between signals, and from point to point
   long inner;                     // signals of the result that lie interleaved

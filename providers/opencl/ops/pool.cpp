@@ -1,16 +1,12 @@
-// MaxPool (1-22), AveragePool (1-22), LpPool (1-22), and their forms over whole planes.
-
-#include "ops/nn/pool.h"
+#include "opencl/ops/pool.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "base/rounding.h"
-#include "opencl/claims/refusals.h"
 #include "opencl/conv/window.h"
 #include "opencl/device/scratch.h"
-#include "opencl/ops/reduction.h"
+#include "ops/nn/pool.h"
 
 namespace tessera::opencl {
 namespace {
@@ -20,35 +16,19 @@ struct Rules {
   cl_int reach[3], include_padding, column_major;
 };
 
-/// The norm's power where it is computed by products, otherwise 0.
-int WholePower(double p) {
-  constexpr int kMostByProducts = 16;
-  return p >= 1 && p <= kMostByProducts && p == std::floor(p) ? static_cast<int>(p) : 0;
-}
-
-std::string PoolDefines(const KernelInfo& info) {
-  const ElementType type = info.input_type(0);
-  if (info.node().op_type.ends_with("AveragePool")) return Computed('X', type) + "#define MEAN\n";
-  if (info.node().op_type.ends_with("LpPool"))
-    return Computed('X', type) + fmt::format("#define NORM {}\n", WholePower(PoolAttributes(info.node()).p));
-  const char* lowest = type == ElementType::kInt8 ? "CHAR_MIN" : type == ElementType::kUInt8 ? "0" : "-INFINITY";
-  return Computed('X', type) + fmt::format("#define LOWEST {}\n", lowest);
-}
-
 constexpr cl_int kColumns = 16;  // results, or accumulators of one, that an item of a kernel for processors has
 
-std::string ByColumns(const KernelInfo& info) {
-  return PoolDefines(info) +
-         fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8);
+std::string ByColumns(const KernelInfo& info, const std::string& defines) {
+  return defines + fmt::format("#define COLUMNS {}\n#define BYTES {}\n", kColumns, BitWidth(info.input_type(0)) / 8);
 }
 
 class Pool final : public Kernel {
  public:
-  explicit Pool(const KernelInfo& info)
-      : kernel_(DeviceOf(info), "pool", PoolDefines(info), "pool"),
-        rows_(DeviceOf(info), "pool", ByColumns(info), "pool_rows"),
-        slices_(DeviceOf(info), "pool", PoolDefines(info), "pool_slices"),
-        join_(DeviceOf(info), "pool", PoolDefines(info), "join_windows"),
+  Pool(const KernelInfo& info, const std::string& defines)
+      : kernel_(DeviceOf(info), "pool", defines, "pool"),
+        rows_(DeviceOf(info), "pool", ByColumns(info, defines), "pool_rows"),
+        slices_(DeviceOf(info), "pool", defines, "pool_slices"),
+        join_(DeviceOf(info), "pool", defines, "join_windows"),
         by_rows_(!SettingsOf(info).tiles),
         attributes_(info.node()),
         power_(static_cast<cl_float>(attributes_.p)) {
@@ -119,12 +99,11 @@ class Pool final : public Kernel {
   cl_float power_;
 };
 
-/// Over whole planes: a reduction, or on processors, where planes are not long, one by an item each, in vectors.
 class GlobalPool final : public Kernel {
  public:
-  explicit GlobalPool(const KernelInfo& info)
-      : reduction_(DeviceOf(info), info.input_type(0), FoldOf(info)),
-        planes_(DeviceOf(info), "pool", ByColumns(info), "pool_planes"),
+  GlobalPool(const KernelInfo& info, const std::string& defines, const Fold& fold)
+      : reduction_(DeviceOf(info), info.input_type(0), fold),
+        planes_(DeviceOf(info), "pool", ByColumns(info, defines), "pool_planes"),
         by_planes_(!SettingsOf(info).tiles),
         attributes_(info.node()) {
     if (by_planes_) {
@@ -148,20 +127,6 @@ class GlobalPool final : public Kernel {
  private:
   static constexpr int64_t kLongForProcessors = int64_t{1} << 20;  // a few milliseconds
 
-  static Fold FoldOf(const KernelInfo& info) {
-    const std::string& op = info.node().op_type;
-    if (op == "GlobalMaxPool") return Maximum("-INFINITY");
-    if (op == "GlobalAveragePool") return {"0", "value + element", "value + other", "value / (TX)max(count, 1L)"};
-    const double p = PoolAttributes(info.node()).p;
-    std::string power = "fabs(element)";
-    for (int i = 1; i < WholePower(p); ++i) power += " * fabs(element)";
-    if (WholePower(p) == 0) power = fmt::format("pow(fabs(element), (TX){:#.9g}f)", p);
-    return {"0", "value + " + power, "value + other",
-            p == 1   ? "value"
-            : p == 2 ? "sqrt(value)"
-                     : fmt::format("pow(value, (TX){:#.9g}f)", 1 / p)};
-  }
-
   Reduction reduction_;
   LazyLaunchable planes_;
   bool by_planes_;
@@ -170,13 +135,11 @@ class GlobalPool final : public Kernel {
 
 }  // namespace
 
-void RegisterPool(KernelRegistry& registry) {
-  constexpr TypeSet kOrdered = kReals | TypeSet{ElementType::kInt8, ElementType::kUInt8};
-  registry.Add(Op("MaxPool").Versions(1).Types(0, kOrdered).Unless(SpatialRefusal).Make<Pool>());
-  for (const char* op : {"AveragePool", "LpPool"})
-    registry.Add(Op(op).Versions(1).Types(0, kReals).Unless(SpatialRefusal).Make<Pool>());
-  for (const char* op : {"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"})
-    registry.Add(Op(op).Versions(1).Types(0, kReals).Unless(SpatialRefusal).Make<GlobalPool>());
+std::unique_ptr<Kernel> MakePool(const KernelInfo& info, const std::string& kind) {
+  return std::make_unique<Pool>(info, Computed('X', info.input_type(0)) + kind);
+}
+std::unique_ptr<Kernel> MakeGlobalPool(const KernelInfo& info, const std::string& kind, const Fold& fold) {
+  return std::make_unique<GlobalPool>(info, Computed('X', info.input_type(0)) + kind, fold);
 }
 
 }  // namespace tessera::opencl

@@ -1,4 +1,4 @@
-// RNN, GRU, LSTM (1-22): see recurrent.cl.
+#include "opencl/ops/recurrent.h"
 
 #include <algorithm>
 #include <cmath>
@@ -273,10 +273,6 @@ class Recurrent final : public Kernel {
 
 }  // namespace
 
-void RegisterRecurrent(KernelRegistry& registry) {
-  for (const char* op : {"RNN", "GRU", "LSTM"}) {
-    registry.Add(Op(op).Versions(1).Types(0, kReals).HostInput(4).Make<Recurrent>());
-  }
-}
+std::unique_ptr<Kernel> MakeRecurrent(const KernelInfo& info) { return std::make_unique<Recurrent>(info); }
 
 }  // namespace tessera::opencl

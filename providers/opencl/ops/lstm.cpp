@@ -1,0 +1,12 @@
+// LSTM (1-22).
+
+#include "opencl/device/kernel.h"
+#include "opencl/ops/recurrent.h"
+
+namespace tessera::opencl {
+
+void RegisterLstm(KernelRegistry& registry) {
+  registry.Add(Op("LSTM").Versions(1).Types(0, kReals).HostInput(4).Factory(MakeRecurrent));
+}
+
+}  // namespace tessera::opencl
