@@ -25,7 +25,7 @@ namespace onednn {
 std::vector<std::span<const Lowering>> Lowerings() {
   return {ConvolutionLowerings(), DeconvolutionLowerings(),      MatMulLowerings(),           PoolingLowerings(),
           ElementwiseLowerings(), BatchNormalizationLowerings(), SoftmaxLowerings(),          LrnLowerings(),
-          ShapeLowerings(),       QuantizedConvLowerings(),      QuantizedGemmLowerings(),    QuantizationLowerings(),
+          MovementLowerings(),    QuantizedConvLowerings(),      QuantizedGemmLowerings(),    QuantizationLowerings(),
           ReductionLowerings(),   ResamplingLowerings(),         RowNormalizationLowerings(), RecurrentLowerings(),
           AttentionLowerings()};
 }

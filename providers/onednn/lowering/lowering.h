@@ -60,7 +60,7 @@ std::span<const Lowering> ElementwiseLowerings();
 std::span<const Lowering> BatchNormalizationLowerings();
 std::span<const Lowering> SoftmaxLowerings();
 std::span<const Lowering> LrnLowerings();
-std::span<const Lowering> ShapeLowerings();
+std::span<const Lowering> MovementLowerings();
 std::span<const Lowering> QuantizedConvLowerings();
 std::span<const Lowering> QuantizedGemmLowerings();
 std::span<const Lowering> QuantizationLowerings();

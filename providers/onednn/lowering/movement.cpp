@@ -1,6 +1,5 @@
 // Concat -> nothing where the inputs can be made in their place, else concat; Flatten, Reshape, Squeeze, Unsqueeze by
-// constants
-// -> another description of row-major bytes; Transpose -> reorder; Identity, Dropout -> nothing.
+// constants -> another description of row-major bytes; Transpose -> reorder; Identity, Dropout -> nothing.
 
 #include <algorithm>
 
@@ -165,7 +164,7 @@ std::string RefuseDropout(const GraphViewer& graph, const Node& node) {
 
 void LowerIdentity(ProgramBuilder& builder, const Node& node) { builder.SetOutput(node, builder.input(node, 0)); }
 
-constexpr Lowering kShapeLowerings[] = {
+constexpr Lowering kMovementLowerings[] = {
     {"Concat", 4, kLatestVersion, false, RefuseConcat, LowerConcat, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
     {"Flatten", 1, kLatestVersion, false, RefuseNothing, LowerFlatten, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
     {"Reshape", 1, kLatestVersion, true, RefuseReshape, LowerReshape, "", kFloatsOrQuantized, kFloatsOrQuantized[0]},
@@ -177,7 +176,7 @@ constexpr Lowering kShapeLowerings[] = {
 
 }  // namespace
 
-std::span<const Lowering> ShapeLowerings() { return kShapeLowerings; }
+std::span<const Lowering> MovementLowerings() { return kMovementLowerings; }
 
 const Tensor* ConstantInput(const GraphViewer& graph, const Node& node, size_t i) {
   return i < node.inputs.size() && node.inputs[i] != kNone ? graph.constant(node.inputs[i]) : nullptr;
