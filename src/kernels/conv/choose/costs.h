@@ -1,195 +1,244 @@
 #pragma once
 
-// What estimates and limits of convolutions are made of: one row for each class of machines (costs.cpp). Times are of one
-// core, in nanoseconds. `bench_chooser` says where a pick by them is more than 5 % slower than the best candidate.
+// What estimates and limits of convolutions are made of: one row for each class of machines (costs.cpp). Names that end in
+// _ns are nanoseconds of one core. `bench_chooser` says where a pick by them is more than 5 % slower than the best
+// candidate.
 
 #include <cstdint>
 #include <string_view>
 
 namespace tessera::cpu {
 
-/// A GEMM for each point of a tile, and the transforms around them.
+/// Winograd's convolution: a GEMM for each point of a tile, and transforms before and after.
 struct WinogradCosts {
-  /// And outputs, of a convolution in one group and of each of several: of fewer the transforms cost more than they save.
-  int64_t fewest_channels = 8, fewest_group_channels = 16;
-  /// Pairs of a channel and an output: 144 MiB of transformed weights.
-  int64_t most_pairs = 1024 * 1024;
-  /// Transformed, in NCHW8c.
-  int64_t most_weights = int64_t{36} << 20;
-  /// The share of direct convolution's time that it must beat; half, of so many pairs, where it transforms two axes, with
-  /// up to four times as many weights. Of lines, with twice as many, convolutions of 640 to 1024 channels are 1.5 to 1.8
-  /// times as fast by it on Sapphire Rapids.
-  double margin = 0.9, many_pairs_margin = 0.5;
+  int64_t fewest_channels = 8;         // and outputs, in one group: with fewer the transforms cost more than they save
+  int64_t fewest_group_channels = 16;  // the same of each of several groups
+  int64_t most_pairs = 1024 * 1024;    // channels times outputs: their transformed weights take 144 MiB
+  int64_t most_weights = int64_t{36} << 20;  // transformed weights in NCHW8c
+  double margin = 0.9;                       // its time must be below this share of a direct convolution's
+  /// The same from many_pairs on, where two axes are transformed: weights become up to four times as many. On lines they
+  /// become twice as many, and convolutions of 640 to 1024 channels are 1.5 to 1.8 times as fast by it on Sapphire Rapids.
+  double many_pairs_margin = 0.5;
   int64_t many_pairs = 512 * 512;
-  /// What fewer tiles, or pixels, cost too.
-  double fewest_tiles = 8, fewest_pixels = 4;
-  /// To transform a channel's tile: in NCHW, of one axis in NCHW, and in oneDNN's layout.
-  double tile_ns = 5, line_tile_ns = 2.2, nchwc_tile_ns = 6;
-  /// In NCHW8c, to transform a channel's plane of a tile, and a point of an output's; to begin a point's GEMM, for two
-  /// blocks of outputs, and an image.
-  double nchw8c_plane_ns = 0.11, nchw8c_point_ns = 0.11, nchw8c_gemm_ns = 0, nchw8c_image_ns = 0;
-  /// In NCHW, to begin and end an image's GEMMs, which are many and small.
-  double image_ns = 5000;
+  double fewest_tiles = 8;        // fewer tiles take as long as so many
+  double fewest_pixels = 4;       // the same of pixels, in NCHW8c
+  double tile_ns = 5;             // to transform a channel's tile in NCHW
+  double line_tile_ns = 2.2;      // the same where one axis is transformed
+  double nchwc_tile_ns = 6;       // the same in oneDNN's layout
+  double nchw8c_plane_ns = 0.11;  // to transform an input channel's tile in NCHW8c, each plane of the form
+  double nchw8c_point_ns = 0.11;  // to transform an output's tile back, each point of the form
+  double nchw8c_gemm_ns = 0;      // to begin a point's GEMM for two blocks of outputs
+  double nchw8c_image_ns = 0;     // to begin an image
+  double image_ns = 5000;         // to begin and end an image's GEMMs in NCHW, which are many and small
 };
 
-/// One GEMM over the windows of all images: how few pixels an image's output has, of how many outputs and channels; of
-/// fewer outputs than usual fewer pixels.
+/// One GEMM over the windows of all images.
 struct BatchedIm2colLimits {
-  int64_t most_pixels, fewest_outputs, fewest_channels, usual_outputs, most_pixels_of_few;
+  int64_t most_pixels;  // of an image's output
+  int64_t fewest_outputs;
+  int64_t fewest_channels;
+  int64_t usual_outputs;  // with fewer outputs there are to be fewer pixels:
+  int64_t most_pixels_of_few;
 };
 
-/// Of one GEMM over the windows of several images: its rows, or where that is 0 as many as fill so many bytes; those that a
-/// thread should have of its own before threads do not share GEMMs. An element that is gathered or stored, a multiply-add.
+/// One GEMM over the windows of several images.
 struct BatchedGroupCosts {
-  int64_t most_rows, near_bytes, rows_apart;
-  double move_ns, multiply_ns;
+  int64_t most_rows;  // of the GEMM; 0: as many as fill near_bytes
+  int64_t near_bytes;
+  int64_t rows_apart;  // a thread must have so many rows of its own, or threads share each GEMM
+  double move_ns;      // an element that is gathered or stored
+  double multiply_ns;  // a multiply-add
 };
 
-/// Of transposed convolutions in NCHW.
+/// Transposed convolutions in NCHW.
 struct TransposedLimits {
-  /// Of a group: so few are multiplied while the output gathers them.
-  int64_t gathered_channels = 2;
-  /// Columns of an image, which is multiplied together with others up to that; all have four times as many at most.
-  int64_t joined_columns = 256;
-  /// Of a block of outputs, and of an input that blocks read from a near cache. Rows of a block's GEMM at least, of an
-  /// input from afar more; they are multiples of what tiles have, six or twelve.
-  int64_t block_bytes = 320 << 10, near_bytes = 512 << 10, least_rows = 24, rows_from_afar = 96, row_unit = 12;
+  int64_t gathered_channels = 2;    // so few channels of a group are multiplied while the output gathers them
+  int64_t joined_columns = 256;     // images of so few columns are multiplied together, up to four times as many in all
+  int64_t block_bytes = 320 << 10;  // of a block of outputs
+  int64_t near_bytes = 512 << 10;   // an input of so many bytes stays in a near cache from block to block
+  int64_t least_rows = 24;          // of a block's GEMM
+  int64_t rows_from_afar = 96;      // the same where the input does not stay near
+  int64_t row_unit = 12;            // what both are multiples of: tiles have six rows or twelve
 };
 
+/// Convolutions in NCHW that are GEMMs of an image: beside the multiply-adds.
 struct DirectLimits {
-  /// Weights may be the packed operand of images with so few pixels, which costs so much more, and for outputs that fill
-  /// panels badly more again (over their number); where they are not, pixels fill so many columns.
-  int64_t packed_pixels = 256, packed_outputs = 16, columns = 16;
-  double packed = 1.05, packed_output = 14;
-  /// kn2row's products are 64 MiB at a time, or as many as a padded copy of the input would have elements.
-  int64_t kn2row_outputs = 6, kn2row_channels = 16;
-  double kn2row_elements = 16 << 20;
-  /// Of a GEMM: what fewer outputs cost too.
-  double fewest_rows = 7;
+  int64_t packed_pixels = 256;        // images of so few pixels may multiply packed weights
+  int64_t packed_outputs = 16;        // with so many outputs
+  int64_t columns = 16;               // pixels fill so many columns, or vectors are partly empty
+  double packed = 1.05;               // what packed weights cost more,
+  double packed_output = 14;          // and this over the number of outputs
+  int64_t kn2row_outputs = 6;         // kn2row is for so few outputs
+  int64_t kn2row_channels = 16;       // of so many channels,
+  double kn2row_elements = 16 << 20;  // whose products have so many elements, or as many as a padded copy of the input
+  double fewest_rows = 7;             // fewer outputs cost as much
 };
 
-/// One of NCHW's kernels of depthwise convolutions: to begin a plane, a multiply-add, an element that is read or written.
+/// One of NCHW's kernels of depthwise convolutions.
 struct DepthwiseCost {
-  double plane_ns, product_ns, element_ns;
+  double plane_ns;    // to begin a plane
+  double product_ns;  // a multiply-add
+  double element_ns;  // an element that is read or written
 };
 
-/// Of convolutions in NCHW that are GEMMs, all in all. Fitted on Sapphire Rapids to 618 convolutions by im2col, 392 with
+/// Convolutions in NCHW that are GEMMs, all in all. Fitted on Sapphire Rapids to 618 convolutions by im2col, 392 with
 /// packed weights and 259 of all images, within 13 to 17 %, and to 325 of one tap, within 23 to 28 %.
 struct GatherCosts {
-  /// A vector of products, of at least so many outputs, and of so many more rows.
-  double product_ns = 0.142, fewest_outputs = 3, fewest_rows = 6;
-  /// Im2col: to begin, and a group of an image; a row of a panel, each run of pixels in it; a row that is laid out, an
-  /// element; an output.
-  double im2col_ns = 1600, im2col_item_ns = 22, panel_row_ns = 0.61, panel_run_ns = 1.44, laid_row_ns = 2.2,
-         laid_element_ns = 0.38, im2col_output_ns = 0.12;
-  /// With packed weights: to begin, an image, a row of pixels for one tap, an element; a row that is laid out.
-  double packed_ns = 690, packed_image_ns = 40, column_row_ns = 1.12, column_element_ns = 0.26, column_laid_row_ns = 5;
-  /// Of all images: to begin, an element that is read, a tap of a pixel; an output of either, whose matrix is turned.
-  double batched_ns = 230, turned_input_ns = 0.14, pixel_tap_ns = 4, turned_output_ns = 0.28;
-  /// Of one tap: to begin, a group of an image, a row of a panel, an output, and where there are strides an element that is
-  /// picked, of a line or not; with packed weights.
-  double gemm_ns = 1350, gemm_item_ns = 45, gemm_panel_row_ns = 2, gemm_output_ns = 0.14, picked_ns = 0.55,
-         picked_line_ns = 0.15, packed_gemm_ns = 460, packed_output_ns = 0.4;
-  /// What others take beside their estimates. Winograd's transform of planes, more of few outputs; of long lines with
-  /// outputs enough, and of others.
-  double winograd = 1.2, winograd_output = 8, winograd_line = 0.85, winograd_short_line = 1.9, other = 1.7;
-  int64_t long_line = 256, long_line_outputs = 16;
-  /// An implicit GEMM's image has so many elements, or so many times as many as it was given.
-  double laid_elements = 16 << 20, laid_times = 4;
+  double product_ns = 0.142;  // a vector of multiply-adds
+  double fewest_outputs = 3;  // fewer outputs cost as much
+  double fewest_rows = 6;     // so many rows of pixels are added
+  // Im2col.
+  double im2col_ns = 1600;         // to begin
+  double im2col_item_ns = 22;      // a group of an image
+  double panel_row_ns = 0.61;      // a row of a panel
+  double panel_run_ns = 1.44;      // a run of adjacent pixels in it
+  double laid_row_ns = 2.2;        // a row of the input that is laid out
+  double laid_element_ns = 0.38;   // an element of it
+  double im2col_output_ns = 0.12;  // an output
+  // Im2col with packed weights.
+  double packed_ns = 690;           // to begin
+  double packed_image_ns = 40;      // an image
+  double column_row_ns = 1.12;      // a row of pixels for one tap
+  double column_element_ns = 0.26;  // an element of it
+  double column_laid_row_ns = 5;    // a row of the input that is laid out
+  // Im2col of all images, and what it shares with packed weights.
+  double batched_ns = 230;             // to begin
+  double transposed_input_ns = 0.14;   // an element of the input, which is transposed
+  double pixel_tap_ns = 4;             // a tap of a pixel
+  double transposed_output_ns = 0.28;  // an output, which is transposed
+  // GEMMs of one tap.
+  double gemm_ns = 1350;          // to begin
+  double gemm_item_ns = 45;       // a group of an image
+  double gemm_panel_row_ns = 2;   // a row of a panel
+  double gemm_output_ns = 0.14;   // an output
+  double picked_ns = 0.55;        // an element that is picked where there are strides
+  double picked_line_ns = 0.15;   // the same of a line
+  double packed_gemm_ns = 460;    // to begin with packed weights
+  double packed_output_ns = 0.4;  // an output with packed weights
+  // Others take these shares of their estimates.
+  double winograd = 1.2;             // Winograd's transform of planes,
+  double winograd_output = 8;        // and this over the number of outputs
+  double winograd_line = 0.85;       // of lines longer than long_line with at least long_line_outputs
+  double winograd_short_line = 1.9;  // of other lines
+  double other = 1.7;
+  int64_t long_line = 256;
+  int64_t long_line_outputs = 16;
+  double laid_elements = 16 << 20;  // of the image that an implicit GEMM lays out, at most,
+  double laid_times = 4;            // or so many times the input's
 };
 
-/// To begin, a step of the depth; a plane of a phase, a vector of one of its rows; a cycle of the products, of which two
-/// begin in one; a tile, a vector of a row of outputs. Fitted on Sapphire Rapids to 823 convolutions, within 9 %.
+/// Fitted on Sapphire Rapids to 823 convolutions, within 9 %.
 struct ImplicitGemmCosts {
-  double begin_ns = 970, offset_ns = 0.14, plane_ns = 9.6, row_ns = 2.35, step_ns = 0.335, tile_ns = 15,
-         output_row_ns = 1.64;
+  double begin_ns = 970;
+  double offset_ns = 0.14;      // a step of the depth
+  double plane_ns = 9.6;        // a plane of a phase
+  double row_ns = 2.35;         // a vector of one of its rows
+  double step_ns = 0.335;       // a cycle of the products, of which two begin in one
+  double tile_ns = 15;          // a tile
+  double output_row_ns = 1.64;  // a vector of a row of outputs
 };
 
 struct DepthwiseCosts {
   /// Fitted on Sapphire Rapids to 180 convolutions.
   DepthwiseCost planes = {5.8, 0.018, 0.11}, nchw8c = {4.2, 0.014, 0.177}, rows = {24, 0.034, 0.2};
-  /// Of planes in lanes: an entry of the table; of a group to begin, a square of a vector's length that is transposed
-  /// (of 16 lanes), an output pixel, a product.
-  double table_ns = 2, group_ns = 6.5, square_ns = 32, pixel_ns = 0.4, meeting_ns = 0.65;
-  /// Each image in NCHW8c for itself: smaller windows do not pay for the conversion, except of rows that fill vectors
-  /// badly; a block before and after stays in the second cache.
-  int64_t nchw8c_kernel = 3, nchw8c_short_row = 32, nchw8c_bytes = 768 << 10;
-  /// Of windows of one pixel: larger planes are scaled by a GEMM of one row.
-  int64_t small_plane = 64;
+  // Small planes, one in each lane of vectors.
+  double table_ns = 2;       // an entry of the table of taps
+  double group_ns = 6.5;     // to begin a vector's planes
+  double square_ns = 32;     // to transpose a square of a vector's length, of 16 lanes
+  double pixel_ns = 0.4;     // an output pixel
+  double meeting_ns = 0.65;  // a tap that meets a pixel
+  // Each image in NCHW8c by itself.
+  int64_t nchw8c_kernel = 3;         // smaller windows do not pay for the conversion,
+  int64_t nchw8c_short_row = 32;     // but in rows so short that they fill vectors badly
+  int64_t nchw8c_bytes = 768 << 10;  // of a block before and after, which stays in the second cache
+  int64_t small_plane = 64;          // windows of one pixel: larger planes are scaled by a GEMM of one row
 };
 
-/// Direct convolution in NCHW8c by regions that read the same taps, without those that read padding, where so small a share
-/// remains. Whole rows make whole tiles.
+/// Direct convolution in NCHW8c by regions that read the same taps, without those that read padding.
 struct RegionLimits {
-  double most_of_rows = 0.95, most = 0.8;
-  /// What fewer cost too.
-  int64_t fewest_columns = 4;
+  double most_of_rows = 0.95;  // the share of the multiply-adds that may remain where regions are whole rows
+  double most = 0.8;           // the same of other regions
+  int64_t fewest_columns = 4;  // fewer columns of a region cost as much
 };
 
+/// Convolutions of bytes.
 struct ByteLimits {
   BatchedIm2colLimits batched = {64, 8, 8, 16, 16};
-  /// Of images with more pixels, what the rest takes decides, beside the multiplications. Of panels of an image's pixels:
-  /// an element that is read, a byte that is packed, more with strides, and a row to begin. Of rows of pixels: an element,
-  /// a byte, a tap of a pixel, and an entry of the table. Fitted on Sapphire Rapids to 152 convolutions.
+  /// Of images with more pixels, what gathering takes decides. Fitted on Sapphire Rapids to 152 convolutions.
   BatchedIm2colLimits batched_rows = {512, 8, 8, 8, 512};
-  double panel_element_ns = 0.016, panel_byte_ns = 0.08, strided_byte_ns = 0.154, panel_row_ns = 0.47;
-  double pixel_element_ns = 0.046, pixel_byte_ns = 0.029, pixel_tap_ns = 3.9, pixel_entry_ns = 1.7;
-  /// Im2col: bytes of one panel of pixels, and outputs of a group. Up to so many are computed tap by tap, without
-  /// gathering; with dot products of bytes those that are too few for im2col.
-  int64_t panel_bytes = 320 << 10, fewest_outputs = 4, direct_outputs = 6;
-  /// Of a group in NHWC, where fewer make no rows to speak of, and of a depthwise convolution: what fills the vectors of
-  /// any machine.
-  int64_t nhwc_channels = 4, nhwc_depthwise_channels = 32;
-  /// So many of a group, whole groups of four bytes, are read where they are.
-  int64_t nhwc_group_channels = 8;
-  /// Of adjacent weights in NHWC, those that take two steps where the processor has no dot products of bytes.
-  double large_pairs = 1.0 / 16;
-  /// What bytes cost where they lie in planes, in nanoseconds: to begin a plane of a depthwise convolution, and for each of
-  /// its elements, with strides or without; of others to begin an image, or a group of one, and to gather a row for one
-  /// tap. Fitted on Sapphire Rapids to 460 convolutions, within 13 to 32 %.
-  double plane_ns = 50, strided_plane_ns = 0.31, plane_element_ns = 0.1, image_ns = 250, group_ns = 73, row_ns = 4.5;
-  /// And what they cost more in NHWC: a multiplication of a depthwise convolution; a tap of a pixel, or an element of it in
-  /// a group; an element read; to begin.
-  double nhwc_product_ns = 0.013, nhwc_tap_ns = 1.9, nhwc_group_ns = 0.15, nhwc_input_ns = 0.1, begin_ns = 1000;
-  /// An element that is moved at no loss.
-  double element_ns = 0.05;
+  // Panels of an image's pixels.
+  double panel_element_ns = 0.016;  // an element of the input
+  double panel_byte_ns = 0.08;      // a byte that is packed
+  double strided_byte_ns = 0.154;   // what it takes more where there are strides
+  double panel_row_ns = 0.47;       // to begin a row
+  // Rows of all images' pixels.
+  double pixel_element_ns = 0.046;  // an element of the input
+  double pixel_byte_ns = 0.029;     // a byte that is gathered
+  double pixel_tap_ns = 3.9;        // a tap of a pixel
+  double pixel_entry_ns = 1.7;      // an entry of the table of taps
+  int64_t panel_bytes = 320 << 10;  // of a panel of pixels for im2col
+  int64_t fewest_outputs = 4;       // of a group for im2col
+  /// Up to so many outputs are computed tap by tap, without gathering; with dot products of bytes, those that are too few
+  /// for im2col.
+  int64_t direct_outputs = 6;
+  // In NHWC.
+  int64_t nhwc_channels = 4;             // of a group: fewer make no rows to speak of
+  int64_t nhwc_depthwise_channels = 32;  // of a depthwise convolution: they fill the vectors of any machine
+  int64_t nhwc_group_channels = 8;       // of a group, whole groups of four bytes: so many are read where they are
+  double large_pairs = 1.0 / 16;         // of adjacent weights: those that take two steps without dot products of bytes
+  // Bytes in planes. Fitted on Sapphire Rapids to 460 convolutions, within 13 to 32 %.
+  double plane_ns = 50;            // to begin a plane of a depthwise convolution
+  double strided_plane_ns = 0.31;  // an element of it where there are strides
+  double plane_element_ns = 0.1;   // an element of it elsewhere
+  double image_ns = 250;           // to begin an image of another convolution
+  double group_ns = 73;            // to begin a group of one
+  double row_ns = 4.5;             // to gather a row for one tap
+  // What bytes in NHWC cost more.
+  double nhwc_product_ns = 0.013;  // a multiply-add of a depthwise convolution
+  double nhwc_tap_ns = 1.9;        // a tap of a pixel
+  double nhwc_group_ns = 0.15;     // an element of it in a group
+  double nhwc_input_ns = 0.1;      // an element that is read
+  double begin_ns = 1000;          // to begin
+  double element_ns = 0.05;        // an element that is moved at no loss
 };
 
 /// When images of floats are kept in NCHW8c.
 struct Nchw8cLimits {
-  /// A first convolution reads so many plane by plane.
-  int64_t plane_channels = 7;
-  /// Computed as one: three quarters of its multiplications are with zeros.
-  int64_t groups_in_block = 4;
-  /// Outputs may be padded to whole blocks, of which so many 16ths are outputs, where each adds so many products: fewer of
-  /// windows that fit Winograd's transform.
-  int64_t fill_three = 8, fill_transformed = 9, fill_window = 10, fill_pixel = 15, fill_depth = 128;
-  /// Of what is computed, channels that pad_channels adds are no more than one of so many.
-  int64_t added_channels = 8;
-  /// Images of so few pixels that tiles of one would hardly be filled: NCHW puts the pixels of many into one GEMM.
-  int64_t few_pixels = 9, few_pixels_of_many = 16, many_images = 16;
-  /// A convolution of so many multiplications for each element that it reads or writes in NCHW8c pays for its own moves;
-  /// of a window, whose inputs NCHW gathers, of fewer.
+  int64_t plane_channels = 7;   // a first convolution reads so few channels plane by plane
+  int64_t groups_in_block = 4;  // groups computed as one: three quarters of the multiply-adds are with zeros
+  /// Outputs may be padded to whole blocks if so many 16ths of the last block are outputs: of windows of three taps, of
+  /// others that Winograd transforms, of other windows, and of windows of one pixel.
+  int64_t fill_three = 8, fill_transformed = 9, fill_window = 10, fill_pixel = 15;
+  int64_t fill_depth = 128;    // and if each output adds so many multiply-adds
+  int64_t added_channels = 8;  // pad_channels adds no more than one channel of so many
+  /// Images of so few pixels hardly fill tiles: NCHW puts the pixels of many images into one GEMM.
+  int64_t few_pixels = 9;
+  int64_t few_pixels_of_many = 16;  // the same of at least many_images
+  int64_t many_images = 16;
+  /// A convolution of so many multiply-adds for each element that it reads or writes pays for its own conversions; a window
+  /// needs fewer, since NCHW gathers its inputs.
   double worth_moving = 128, worth_moving_window = 60;
-  /// Depthwise windows up to this size have kernels of their own in NCHW, as long as no elements are left out between their
-  /// taps; where some are, those keep up on long rows only. Larger ones are up to 8 times as fast in NCHW8c, measured.
-  int64_t nchw_window = 5, long_row = 64;
+  /// Depthwise windows up to this size have kernels of their own in NCHW. Dilated ones keep up on rows of at least long_row
+  /// only. Larger windows are up to 8 times as fast in NCHW8c, measured.
+  int64_t nchw_window = 5;
+  int64_t long_row = 64;
 };
 
-/// Speeds beside the peak of float32, of the CPU provider's convolutions and of oneDNN's in bfloat16, measured on Zen 4.
+/// Speeds of convolutions beside the peak of float32, measured on Zen 4.
 struct Bf16Speeds {
-  double transformed = 2.2, direct = 0.95, rounded = 1.8;
+  double transformed = 2.2;  // the CPU provider's by Winograd's transform
+  double direct = 0.95;      // its other ones
+  double rounded = 1.8;      // oneDNN's in bfloat16
 };
 
 struct ConvCosts {
   std::string_view machine;
-  /// Floats of a vector, and whether products of bytes sum in 32 bits at once (VNNI).
-  int64_t lanes;
-  bool byte_dot_products;
-  /// A multiply-add of floats, and to read a weight from memory; of the shorter of the two sums, what does not overlap.
-  double product_ns = 1.0 / 45, weight_ns = 0.2, apart = 0.3;
-  /// That a region must compute in convolutions for each that changes its layout.
-  double elements_per_move = 2;
+  int64_t lanes;                 // floats of a vector
+  bool byte_dot_products;        // products of bytes sum in 32 bits at once (VNNI)
+  double product_ns = 1.0 / 45;  // a multiply-add of floats
+  double weight_ns = 0.2;        // to read a weight from memory
+  double apart = 0.3;            // of the shorter of both sums: what does not overlap the longer
+  double elements_per_move = 2;  // a region must compute so many in convolutions for each that changes its layout
   WinogradCosts winograd = {};
   BatchedIm2colLimits batched = {32, 8, 8, 8, 0};
   BatchedGroupCosts float_groups = {192, 0, 48, 0.3, 0.02}, byte_groups = {0, 256 << 10, 48, 0.1, 0.006};

@@ -54,14 +54,14 @@ double PackedWeightsNs(const Sizes& s, const GatherCosts& costs, int64_t lanes) 
   return costs.packed_ns + s.images * costs.packed_image_ns + gathered * s.pixels / s.row_pixels * costs.column_row_ns +
          gathered * s.pixels * costs.column_element_ns + s.laid_rows * costs.column_laid_row_ns +
          s.images * PanelProducts(s.pixels + costs.fewest_rows, s.depth, s.outputs, lanes) * costs.product_ns +
-         s.images * s.pixels * s.outputs * costs.turned_output_ns;
+         s.images * s.pixels * s.outputs * costs.transposed_output_ns;
 }
 
 double BatchedNs(const Sizes& s, const GatherCosts& costs, int64_t lanes) {
   const double rows = s.images * s.pixels;
-  return costs.batched_ns + s.inputs * costs.turned_input_ns + rows * s.taps * costs.pixel_tap_ns +
+  return costs.batched_ns + s.inputs * costs.transposed_input_ns + rows * s.taps * costs.pixel_tap_ns +
          PanelProducts(rows + costs.fewest_rows, s.depth, s.outputs, lanes) * costs.product_ns +
-         rows * s.outputs * costs.turned_output_ns;
+         rows * s.outputs * costs.transposed_output_ns;
 }
 
 double PickedNs(const ConvProblem& problem, const Sizes& s, const GatherCosts& costs) {
