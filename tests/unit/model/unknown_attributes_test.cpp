@@ -1,12 +1,16 @@
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "attributes.h"
 #include "error_of.h"
 #include "model_builder.h"
 #include "temporary_folder.h"
 #include "tessera/log.h"
+#include "waves.h"
 
 namespace tessera {
 namespace {
@@ -48,6 +52,30 @@ TEST(UnknownAttributesTest, AMisspeltOneIsToldInTheLogAndTheReport) {
       "Softmax 'scores': Softmax of version 13 has no attribute 'axes', it is ignored; did you mean 'axis'?";
   EXPECT_THAT(session.warnings(), ElementsAre(sentence));
   EXPECT_THAT(lines, Contains(sentence));
+}
+
+/// Not even by the operators that rewrites make of the node, which have attributes that ONNX's has not.
+TEST(UnknownAttributesTest, AreIgnored) {
+  const auto convolutions = [](const std::function<void(onnx::NodeProto&)>& more) {
+    ModelBuilder model(17);
+    model.Input("x", ElementType::kFloat, {1, 8, 20, 20}).Output("y", ElementType::kFloat, {1, 8, 20, 20});
+    model.Floats("w", {8, 8, 3, 3}, testing::Waves(576, 0.7f, 0.2f));
+    for (const auto& [from, to] : {std::pair("x", "a"), std::pair("a", "y")}) {
+      auto& node = model.Node("Conv", {from, "w"}, {to}, to);
+      testing::Ints(node, "pads", {1, 1, 1, 1});
+      more(node);
+    }
+    const std::vector<std::string> names = {"x"};
+    const std::vector<Value> images = {Tensor::Of<float>({1, 8, 20, 20}, testing::Waves(3200, 0.3f, 1))};
+    const std::vector<Value> results = model.Session().Run(names, images);
+    const Tensor& y = results[0].tensor();
+    return std::vector<float>(y.data<float>(), y.data<float>() + y.num_elements());
+  };
+  const std::vector<float> plain = convolutions([](auto&) {});
+  for (const char* number : {"plain_input", "block_input", "channels", "has_residual", "alpha", "__mark"})
+    EXPECT_EQ(convolutions([&](auto& node) { SetNumber(node, number, 1); }), plain) << number;
+  for (const char* activation : {"Sigmoid", "PRelu", "nothing"})
+    EXPECT_EQ(convolutions([&](auto& node) { testing::Text(node, "activation", activation); }), plain) << activation;
 }
 
 TEST(UnknownAttributesTest, OneOfALaterVersionIsToldAsSuch) {
