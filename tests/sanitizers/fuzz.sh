@@ -15,6 +15,6 @@ readonly LIMITS=(-timeout=60 -rss_limit_mb=4096 -artifact_prefix="$found/${progr
 
 inputs=("$regressions"/*)
 if [ -e "${inputs[0]}" ]; then "$here/run.sh" "$program" "${LIMITS[@]}" -runs=1 "${inputs[@]}" >"$work/log" 2>&1 || { status=$?; tail -60 "$work/log"; exit $status; }; fi
-"$here/run.sh" "$program" "${LIMITS[@]}" -seed=1 -runs="$runs" -max_total_time=60 -max_len=65536 -print_final_stats=1 "$work" "$seeds" \
+"$here/run.sh" "$program" "${LIMITS[@]}" -seed=1 -runs="$runs" -max_total_time=40 -max_len=65536 -print_final_stats=1 "$work" "$seeds" \
   >"$work/log" 2>&1 || { status=$?; tail -60 "$work/log"; exit $status; }
 grep -E "stat::|DONE" "$work/log"
