@@ -386,7 +386,7 @@ const onnx::OpSchema* GraphConversion::CheckAgainstSchema(const NodeProto& proto
   }
   CheckInputs(proto, node, *schema);
   CheckAttributes(proto, *schema);
-  return node.op_type == kCompiledPart ? nullptr : schema;  // of those, providers make what they like
+  return TakesAnyAttribute(node.op_type) ? nullptr : schema;
 }
 
 std::shared_ptr<Graph> GraphConversion::ConvertNested(const GraphProto& proto, Scope& scope) {

@@ -88,7 +88,7 @@ class AttributeCheck {
     const auto import = imports_->find(domain);
     const int opset = import == imports_->end() ? std::numeric_limits<int>::max() : import->second;
     const onnx::OpSchema* schema = FindSchema(node.op_type(), opset, domain);
-    if (schema == nullptr || node.op_type() == kCompiledPart) return;  // of those, providers make what they like
+    if (schema == nullptr || TakesAnyAttribute(node.op_type())) return;
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       if (IsInternal(attribute.name()) || schema->attributes().contains(attribute.name())) continue;
       Add(node, attribute.name(), schema, std::views::keys(schema->attributes()), place);

@@ -13,6 +13,7 @@
 namespace tessera::opencl {
 
 inline constexpr TypeSet kInt8s = {ElementType::kInt8, ElementType::kUInt8};
+inline constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
 
 /// Macros of quantized values Y, of a type of 8 bits, and their LOWEST and HIGHEST.
 std::string QuantizedResult(ElementType type);

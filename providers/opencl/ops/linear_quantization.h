@@ -5,11 +5,10 @@
 
 #include <memory>
 
-#include "opencl/device/kernel.h"
+#include "opencl/gemm/quantized_operands.h"
 
 namespace tessera::opencl {
 
-inline constexpr TypeSet kScales = {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16};
 inline constexpr TypeSet kQuantized = {ElementType::kInt8, ElementType::kUInt8, ElementType::kInt16, ElementType::kUInt16};
 
 /// Both directions: they differ in their kernel only.

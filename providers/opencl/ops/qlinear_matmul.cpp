@@ -10,7 +10,7 @@ void RegisterQLinearMatMul(KernelRegistry& registry) {
   registry.Add(Op("QLinearMatMul")
                    .Versions(10)
                    .Types(0, kInt8s)
-                   .Types(1, {ElementType::kFloat, ElementType::kFloat16, ElementType::kBFloat16})
+                   .Types(1, kScales)
                    .Types(3, kInt8s)
                    .OutputTypes(0, kInt8s)
                    .Unless([](const NodeInfo& info) { return ScaleRefusal(info, {1, 2, 6, 7}, {4, 5}); })

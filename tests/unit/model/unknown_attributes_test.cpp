@@ -24,18 +24,11 @@ using ::testing::IsEmpty;
 using testing::ModelBuilder;
 using ::testing::SizeIs;
 
-void SetNumber(onnx::NodeProto& node, const std::string& name, int64_t value) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INT);
-  attribute.set_i(value);
-}
-
 /// A softmax over the axis that the attribute called `name` says.
 ModelBuilder SoftmaxModel(const std::string& name, int opset = 21) {
   ModelBuilder model(opset);
   model.Input("x", ElementType::kFloat, {2, 3}).Output("y", ElementType::kFloat, {2, 3});
-  SetNumber(model.Node("Softmax", {"x"}, {"y"}, "scores"), name, 0);
+  testing::Int(model.Node("Softmax", {"x"}, {"y"}, "scores"), name, 0);
   return model;
 }
 
@@ -73,7 +66,7 @@ TEST(UnknownAttributesTest, AreIgnored) {
   };
   const std::vector<float> plain = convolutions([](auto&) {});
   for (const char* number : {"plain_input", "block_input", "channels", "has_residual", "alpha", "__mark"})
-    EXPECT_EQ(convolutions([&](auto& node) { SetNumber(node, number, 1); }), plain) << number;
+    EXPECT_EQ(convolutions([&](auto& node) { testing::Int(node, number, 1); }), plain) << number;
   for (const char* activation : {"Sigmoid", "PRelu", "nothing"})
     EXPECT_EQ(convolutions([&](auto& node) { testing::Text(node, "activation", activation); }), plain) << activation;
 }
@@ -81,10 +74,10 @@ TEST(UnknownAttributesTest, AreIgnored) {
 TEST(UnknownAttributesTest, OneOfALaterVersionIsToldAsSuch) {
   ModelBuilder model(12);
   model.Input("x", ElementType::kFloat, {4, 2}).Output("y", ElementType::kFloat, {4, 2});
-  SetNumber(model.Node("Identity", {"x"}, {"copy"}), "colour", 3);
-  SetNumber(model.Node("DepthToSpace", {"image"}, {"space"}, "late"), "blocksize", 1);
+  testing::Int(model.Node("Identity", {"x"}, {"copy"}), "colour", 3);
+  testing::Int(model.Node("DepthToSpace", {"image"}, {"space"}, "late"), "blocksize", 1);
   model.Input("image", ElementType::kFloat, {1, 4, 1, 1});
-  SetNumber(model.Node("Reshape", {"copy", "shape"}, {"y"}, "again"), "allowzero", 1);
+  testing::Int(model.Node("Reshape", {"copy", "shape"}, {"y"}, "again"), "allowzero", 1);
   model.Ints("shape", {4, 2});
   EXPECT_THAT(
       model.Session().warnings(),
@@ -110,14 +103,14 @@ TEST(UnknownAttributesTest, NestedGraphsAndFunctionsAreLookedAt) {
   body.set_name("inner");
   body.add_input("in");
   body.add_output("out");
-  SetNumber(body, "axsi", 0);
+  testing::Int(body, "axsi", 0);
   auto* import = model.proto().add_opset_import();
   import->set_domain("mine");
   import->set_version(1);
   onnx::NodeProto& call = model.Node("Soft", {"x"}, {"soft"}, "call");
   call.set_domain("mine");
-  SetNumber(call, "sharpness", 1);
-  SetNumber(call, "softnes", 1);
+  testing::Int(call, "sharpness", 1);
+  testing::Int(call, "softnes", 1);
   onnx::NodeProto& branches = model.Node("If", {"which"}, {"y"});
   for (const std::string name : {"then_branch", "else_branch"}) {
     auto& attribute = *branches.add_attribute();
@@ -125,7 +118,7 @@ TEST(UnknownAttributesTest, NestedGraphsAndFunctionsAreLookedAt) {
     attribute.set_type(onnx::AttributeProto::GRAPH);
     onnx::GraphProto& graph = *attribute.mutable_g();
     graph.set_name(name);
-    SetNumber(ModelBuilder::AddNode(graph, "Softmax", {"soft"}, {name + "_y"}, name), "asix", 0);
+    testing::Int(ModelBuilder::AddNode(graph, "Softmax", {"soft"}, {name + "_y"}, name), "asix", 0);
     ModelBuilder::Declare(graph.add_output(), name + "_y", ElementType::kFloat, {2});
   }
   const std::vector<std::string> warnings = model.Session().warnings();
@@ -158,7 +151,7 @@ TEST(UnknownAttributesTest, AFunctionWithoutImportsHasTheModels) {
   model.Input("x", ElementType::kFloat, {1, 4, 1, 1}).Output("y", ElementType::kFloat, {1, 4, 1, 1});
   AddFunction(model, "Older", "Neg");
   model.proto().mutable_functions(0)->add_opset_import()->set_version(12);
-  SetNumber(AddFunction(model, "Newer", "ReduceSumSquare"), "noop_with_empty_axes", 1);  // since 18
+  testing::Int(AddFunction(model, "Newer", "ReduceSumSquare"), "noop_with_empty_axes", 1);  // since 18
   model.Node("Older", {"x"}, {"a"}).set_domain("mine");
   model.Node("Newer", {"a"}, {"y"}).set_domain("mine");
   EXPECT_THAT(model.Session().warnings(), IsEmpty());
@@ -170,7 +163,7 @@ TEST(UnknownAttributesTest, ManyAreCounted) {
   std::string from = "x";
   for (int i = 0; i < 100; ++i) {
     const std::string to = "y" + std::to_string(i);
-    SetNumber(model.Node("Neg", {from}, {to}), "mark", i);
+    testing::Int(model.Node("Neg", {from}, {to}), "mark", i);
     from = to;
   }
   SessionOptions options;
