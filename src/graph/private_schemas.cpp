@@ -46,7 +46,7 @@ void AddNchw8c(MicrosoftSchemas& schemas) {
       .With(ConvAttributes)
       .With(Activation)
       .Int("plain_input", 0)
-      .Int("block_input", 0)
+      .Int("from_nchw", 0)
       .With(Nchw8cOperands);
   DefinePrivate(schemas, "Nchw8cConvTranspose")
       .With(ConvAttributes)

@@ -5,7 +5,7 @@
 #include "base/cancellation.h"
 #include "base/rounding.h"
 #include "kernels/conv/choose/choose.h"
-#include "kernels/conv/winograd/winograd_nchw8c.h"
+#include "kernels/conv/winograd/winograd_nchwc.h"
 #include "onednn/program/epilogue.h"
 #include "onednn/program/shared_weights.h"
 #include "runtime/threads/openmp.h"
@@ -15,9 +15,9 @@ namespace {
 
 using cpu::GemmProblem;
 using cpu::kWinogradPoints;
-using cpu::Nchw8cWinograd;
+using cpu::NchwcWinograd;
 
-constexpr int64_t kBlockBytes = 640 << 10;  // of columns and products under way in a thread: about its L2
+constexpr int64_t kBlockBytes = 640 << 10;  // of columns and matmuls under way in a thread: about its L2
 constexpr int64_t kFewestTiles = 24;        // rows of a matmul that pay for reading the weights once more
 
 /// How a convolution is cut: either each thread takes blocks of tiles through all three steps, in its own cache, or all
@@ -28,7 +28,7 @@ struct Cut {
   int64_t parts;  // that have buffers of their own
 };
 
-Cut ChooseCut(const Nchw8cWinograd& shape, int64_t threads) {
+Cut ChooseCut(const NchwcWinograd& shape, int64_t threads) {
   const int64_t tiles = shape.tiles();
   if (threads > 1 && tiles < kFewestTiles * threads) return {true, tiles, 1};
   const int64_t bytes = kWinogradPoints * int64_t{sizeof(float)} * (shape.channels + shape.outputs);
@@ -42,11 +42,11 @@ Cut ChooseCut(const Nchw8cWinograd& shape, int64_t threads) {
 
 class WinogradStep final : public NativeStep {
  public:
-  WinogradStep(const Nchw8cWinograd& shape, const Cut& cut, const cpu::Activation<float>& activation, bool has_bias)
+  WinogradStep(const NchwcWinograd& shape, const Cut& cut, const cpu::Activation<float>& activation, bool has_bias)
       : shape_(shape), cut_(cut), activation_(activation), has_bias_(has_bias) {}
 
   /// Floats that it needs on the way.
-  int64_t buffer() const { return cut_.parts * (columns() + products()); }
+  int64_t buffer() const { return cut_.parts * (columns() + matmuls()); }
 
   /// Source, weights, destination, buffer, then bias and residual as far as there are.
   void Run(std::span<void* const> memories, ThreadPool& threads) const override {
@@ -55,7 +55,7 @@ class WinogradStep final : public NativeStep {
     p.weights = static_cast<const float*>(memories[1]);
     p.destination = static_cast<float*>(memories[2]);
     p.columns = static_cast<float*>(memories[3]);
-    p.products = p.columns + cut_.parts * columns();
+    p.matmuls = p.columns + cut_.parts * columns();
     p.epilogue.activation = activation_;
     const size_t residual = has_bias_ ? 5 : 4;
     if (has_bias_) p.epilogue.bias = static_cast<const float*>(memories[4]);
@@ -73,17 +73,17 @@ class WinogradStep final : public NativeStep {
     const float* weights;
     float* destination;
     float* columns;
-    float* products;
+    float* matmuls;
     cpu::Epilogue<float> epilogue;
   };
 
-  /// Floats of a part's columns and of its products.
+  /// Floats of a part's columns and of its matmuls.
   int64_t columns() const { return kWinogradPoints * shape_.column_matrix(cut_.tiles); }
-  int64_t products() const { return kWinogradPoints * shape_.product_matrix(cut_.tiles); }
+  int64_t matmuls() const { return kWinogradPoints * shape_.matmul_matrix(cut_.tiles); }
   int64_t channel_blocks() const { return shape_.channels / shape_.block; }
   int64_t output_blocks() const { return shape_.outputs / shape_.block; }
 
-  void Multiply(int64_t tiles, const float* weights, const float* columns, float* products, int64_t begin,
+  void Multiply(int64_t tiles, const float* weights, const float* columns, float* matmuls, int64_t begin,
                 int64_t end) const {
     GemmProblem<float> args;
     args.m = tiles;
@@ -95,25 +95,25 @@ class WinogradStep final : public NativeStep {
     for (int64_t i = begin; i < end; ++i) {
       args.lhs.data = columns + i * shape_.column_matrix(cut_.tiles);
       args.rhs.packed = weights + i * packed;
-      args.out.data = products + i * shape_.product_matrix(cut_.tiles);
+      args.out.data = matmuls + i * shape_.matmul_matrix(cut_.tiles);
       cpu::GemmSerial(args);
     }
   }
 
   void ByBlocks(const Pointers& p, ThreadPool& threads) const {
     const int64_t tiles = shape_.tiles(), blocks = CeilDiv(tiles, cut_.tiles);
-    const int64_t input_matrix = shape_.column_matrix(cut_.tiles), output_matrix = shape_.product_matrix(cut_.tiles);
+    const int64_t input_matrix = shape_.column_matrix(cut_.tiles), output_matrix = shape_.matmul_matrix(cut_.tiles);
     threads.ParallelFor(cut_.parts, 1e6, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         float* columns = p.columns + part * this->columns();
-        float* products = p.products + part * this->products();
+        float* matmuls = p.matmuls + part * this->matmuls();
         for (int64_t i = blocks * part / cut_.parts; i < blocks * (part + 1) / cut_.parts; ++i) {
           CancellationPoint();
           const int64_t first = i * cut_.tiles, last = std::min(tiles, first + cut_.tiles);
-          TransformNchw8cInput(shape_, {first, first, last, 0, channel_blocks()}, p.source, input_matrix, columns);
-          Multiply(last - first, p.weights, columns, products, 0, kWinogradPoints);
-          TransformNchw8cOutput(shape_, {first, first, last, 0, output_blocks()}, products, output_matrix, p.epilogue,
-                                p.destination);
+          TransformNchwcInput(shape_, {first, first, last, 0, channel_blocks()}, p.source, input_matrix, columns);
+          Multiply(last - first, p.weights, columns, matmuls, 0, kWinogradPoints);
+          TransformNchwcOutput(shape_, {first, first, last, 0, output_blocks()}, matmuls, output_matrix, p.epilogue,
+                               p.destination);
         }
       }
     });
@@ -124,23 +124,23 @@ class WinogradStep final : public NativeStep {
     const int64_t tiles = shape_.tiles();
     const double tile_ns = kTransformNs * static_cast<double>(tiles);
     threads.ParallelFor(channel_blocks(), tile_ns, [&](int64_t begin, int64_t end) {
-      TransformNchw8cInput(shape_, {0, 0, tiles, begin, end}, p.source, shape_.column_matrix(tiles), p.columns);
+      TransformNchwcInput(shape_, {0, 0, tiles, begin, end}, p.source, shape_.column_matrix(tiles), p.columns);
     });
     threads.ParallelFor(kWinogradPoints, 1e5,
-                        [&](int64_t begin, int64_t end) { Multiply(tiles, p.weights, p.columns, p.products, begin, end); });
+                        [&](int64_t begin, int64_t end) { Multiply(tiles, p.weights, p.columns, p.matmuls, begin, end); });
     threads.ParallelFor(output_blocks(), tile_ns, [&](int64_t begin, int64_t end) {
-      TransformNchw8cOutput(shape_, {0, 0, tiles, begin, end}, p.products, shape_.product_matrix(tiles), p.epilogue,
-                            p.destination);
+      TransformNchwcOutput(shape_, {0, 0, tiles, begin, end}, p.matmuls, shape_.matmul_matrix(tiles), p.epilogue,
+                           p.destination);
     });
   }
 
-  Nchw8cWinograd shape_;
+  NchwcWinograd shape_;
   Cut cut_;
   cpu::Activation<float> activation_;
   bool has_bias_;
 };
 
-Nchw8cWinograd ShapeOf(const ConvolutionShape& shape) {
+NchwcWinograd ShapeOf(const ConvolutionShape& shape) {
   return {ChannelBlock(),
           shape.in[0],
           shape.in[1],
@@ -203,7 +203,7 @@ bool SuitsWinograd(const ConvolutionShape& shape, std::string_view hint) {
 
 void LowerWinograd(ProgramBuilder& builder, const ConvolutionShape& shape, ValueIndex value, MemoryIndex source,
                    const std::shared_ptr<const dnnl::memory>& weights, const MemoryIndex* bias) {
-  const Nchw8cWinograd winograd = ShapeOf(shape);
+  const NchwcWinograd winograd = ShapeOf(shape);
   const auto transformed = Transformed(builder, weights, winograd.outputs, winograd.channels);
   const Epilogue epilogue = TakeEpilogue(builder, value, shape.out, ChannelNchw8c(shape.out), {source});
   auto step = std::make_shared<WinogradStep>(winograd, ChooseCut(winograd, omp_get_max_threads()), epilogue.activation,

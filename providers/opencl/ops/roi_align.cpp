@@ -31,27 +31,27 @@ class RoiAlign final : public Kernel {
   }
 
  private:
-  /// `T`: of the places of bins.
+  /// `T`: of the positions of bins.
   template <class T>
   void Align(KernelContext& context, const Tensor& x, const Tensor& y) {
     const Tensor& rois = context.required_input(1);
     const Tensor& batches = context.required_input(2);
     const Shape &xs = x.shape(), &ys = y.shape();
     const auto count = static_cast<size_t>(ys[0]);
-    const std::span<T> places = context.scratch<T>(4 * count);
+    const std::span<T> positions = context.scratch<T>(4 * count);
     const std::span<int64_t> counts = context.scratch<int64_t>(3 * count);
     PacedCancellationPoint point(50);
     for (size_t i = 0; i < count; ++i) {
       point.Pass();
       const auto corner = [&](int64_t k) { return HostNumber(rois, static_cast<int64_t>(4 * i) + k); };
       counts[3 * i] = batches.data<int64_t>()[i];
-      SetAxis(corner(1), corner(3), ys[2], &places[4 * i], counts[3 * i + 1]);
-      SetAxis(corner(0), corner(2), ys[3], &places[4 * i + 2], counts[3 * i + 2]);
+      SetAxis(corner(1), corner(3), ys[2], &positions[4 * i], counts[3 * i + 1]);
+      SetAxis(corner(0), corner(2), ys[3], &positions[4 * i + 2], counts[3 * i + 2]);
     }
-    const SentData sent_places(context, places.data(), places.size_bytes()),
+    const SentData sent_positions(context, positions.data(), positions.size_bytes()),
         sent_counts(context, counts.data(), counts.size_bytes());
     const Regions regions{xs[1], xs[2], xs[3], ys[2], ys[3], attributes_.maximum};
-    kernel_.Linear(context, y.num_elements(), x, sent_places.range(), sent_counts.range(), y, regions);
+    kernel_.Linear(context, y.num_elements(), x, sent_positions.range(), sent_counts.range(), y, regions);
   }
 
   /// Where an axis' first bin begins and its length, and how many samples a bin has.

@@ -247,7 +247,7 @@ HWY_INLINE void SumPixels(const uint8_t* panel, int64_t k, bool wide, int32_t* s
   }
 }
 
-/// The terms of the zero points of output channels [line, line + rows), from the pixels' sums.
+/// The terms of the zero points of `rows` output channels, from the pixels' sums.
 HWY_INLINE void AddZeroPoints(const int32_t* weight_zeros, const int32_t* pixel_sums, int64_t rows, int32_t* accumulators) {
   const D32 d32;
   for (int64_t r = 0; r < rows; ++r, accumulators += kWidth) {

@@ -58,15 +58,15 @@ struct NoPrefetch {
   void Step(const uint8_t*) {}
 };
 
-/// To the sums of tiles kSums and kSums + 1, of the second rows two behind.
-template <class Unit, bool kVectors, int R, int N, int kSums = 0>
+/// To the accumulators of tiles kAccumulators and kAccumulators + 1, of the second rows two behind.
+template <class Unit, bool kVectors, int R, int N, int kAccumulators = 0>
 HWY_INLINE void MultiplyTiles(Unit& unit, const TileOperands& at) {
   unit.template Load<6>(at.right, kRecord);
   unit.template Load<4>(at.first, at.left_row);
-  unit.template Multiply<kSums, 4, 6, kVectors>();
+  unit.template Multiply<kAccumulators, 4, 6, kVectors>();
   if constexpr (N == 2) {
     unit.template Load<7>(at.right + 64, kRecord);
-    unit.template Multiply<kSums + 1, 4, 7, kVectors>();
+    unit.template Multiply<kAccumulators + 1, 4, 7, kVectors>();
   }
   if constexpr (R == 2) {
     unit.template Load<5>(at.second, at.left_row);
@@ -75,22 +75,22 @@ HWY_INLINE void MultiplyTiles(Unit& unit, const TileOperands& at) {
   }
 }
 
-template <class Unit, int N, int kSums>
-HWY_INLINE void ZeroSums(Unit& unit) {
-  unit.template Zero<kSums>();
-  if constexpr (N == 2) unit.template Zero<kSums + 1>();
+template <class Unit, int N, int kAccumulators>
+HWY_INLINE void ZeroAccumulators(Unit& unit) {
+  unit.template Zero<kAccumulators>();
+  if constexpr (N == 2) unit.template Zero<kAccumulators + 1>();
 }
 
-template <class Unit, int N, int kSums>
-HWY_INLINE void LoadSums(Unit& unit, const int32_t* from) {
-  unit.template Load<kSums>(from, kAccumulatorBytes);
-  if constexpr (N == 2) unit.template Load<kSums + 1>(from + kTileColumns, kAccumulatorBytes);
+template <class Unit, int N, int kAccumulators>
+HWY_INLINE void LoadAccumulators(Unit& unit, const int32_t* from) {
+  unit.template Load<kAccumulators>(from, kAccumulatorBytes);
+  if constexpr (N == 2) unit.template Load<kAccumulators + 1>(from + kTileColumns, kAccumulatorBytes);
 }
 
-template <class Unit, int N, int kSums>
-HWY_INLINE void StoreSums(Unit& unit, int32_t* to) {
-  unit.template Store<kSums>(to, kAccumulatorBytes);
-  if constexpr (N == 2) unit.template Store<kSums + 1>(to + kTileColumns, kAccumulatorBytes);
+template <class Unit, int N, int kAccumulators>
+HWY_INLINE void StoreTileAccumulators(Unit& unit, int32_t* to) {
+  unit.template Store<kAccumulators>(to, kAccumulatorBytes);
+  if constexpr (N == 2) unit.template Store<kAccumulators + 1>(to + kTileColumns, kAccumulatorBytes);
 }
 
 /// The sums of `steps` tiles of k, and where `tail` is not null of that one, to kTileRows rows of `out`, or twice as many;
@@ -101,9 +101,9 @@ void SumTiles(Unit& unit, TileOperands at, int64_t steps, const TileOperands* ta
               Prefetch& prefetch) {
   int32_t* second = out + kTileRows * kWidth;
   const bool apart = R == 1 && steps > 1;
-  add ? LoadSums<Unit, N, 0>(unit, out) : ZeroSums<Unit, N, 0>(unit);
-  if (R == 2 && add) LoadSums<Unit, N, 2>(unit, second);
-  else if (R == 2 || apart) ZeroSums<Unit, N, 2>(unit);
+  add ? LoadAccumulators<Unit, N, 0>(unit, out) : ZeroAccumulators<Unit, N, 0>(unit);
+  if (R == 2 && add) LoadAccumulators<Unit, N, 2>(unit, second);
+  else if (R == 2 || apart) ZeroAccumulators<Unit, N, 2>(unit);
   int64_t i = 0;
   for (; R == 1 && i + 2 <= steps; i += 2) {
     MultiplyTiles<Unit, kVectors, R, N>(unit, at);
@@ -118,8 +118,8 @@ void SumTiles(Unit& unit, TileOperands at, int64_t steps, const TileOperands* ta
     prefetch.Step(at.right);
   }
   if (tail != nullptr) MultiplyTiles<Unit, kVectors, R, N>(unit, *tail);
-  StoreSums<Unit, N, 0>(unit, out);
-  if (R == 2 || apart) StoreSums<Unit, N, 2>(unit, second);
+  StoreTileAccumulators<Unit, N, 0>(unit, out);
+  if (R == 2 || apart) StoreTileAccumulators<Unit, N, 2>(unit, second);
   if (!apart) return;
   const D32 d32;
   for (int64_t row = 0; row < unit.rows(); ++row, out += kWidth, second += kWidth) {

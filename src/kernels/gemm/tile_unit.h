@@ -63,12 +63,12 @@ class TileUnit {
     asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(row_bytes), "i"(kTile) : "memory");
   }
   /// Adds the products of unsigned with signed bytes.
-  template <int kSums, int kLeft, int kRight, bool kLeftIsUnsigned>
+  template <int kAccumulators, int kLeft, int kRight, bool kLeftIsUnsigned>
   void Multiply() {
     if constexpr (kLeftIsUnsigned) {
-      asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kLeft), "i"(kRight));
+      asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kAccumulators), "i"(kLeft), "i"(kRight));
     } else {
-      asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kLeft), "i"(kRight));
+      asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kAccumulators), "i"(kLeft), "i"(kRight));
     }
   }
 #else
@@ -78,7 +78,7 @@ class TileUnit {
   void Load(const void*, int64_t) {}
   template <int kTile>
   void Store(void*, int64_t) {}
-  template <int kSums, int kLeft, int kRight, bool kLeftIsUnsigned>
+  template <int kAccumulators, int kLeft, int kRight, bool kLeftIsUnsigned>
   void Multiply() {}
 #endif
 
@@ -109,18 +109,18 @@ class EmulatedTileUnit {
     for (int64_t r = 0; r < RowsOf(kTile); ++r)
       std::memcpy(static_cast<uint8_t*>(to) + r * row_bytes, tiles_[kTile][r], BytesOf(kTile));
   }
-  template <int kSums, int kLeft, int kRight, bool kLeftIsUnsigned>
+  template <int kAccumulators, int kLeft, int kRight, bool kLeftIsUnsigned>
   void Multiply() {
     for (int64_t r = 0; r < rows_; ++r) {
       for (int64_t c = 0; c < kTileColumns; ++c) {
         uint32_t sum;  // it wraps
-        std::memcpy(&sum, tiles_[kSums][r] + 4 * c, sizeof(sum));
+        std::memcpy(&sum, tiles_[kAccumulators][r] + 4 * c, sizeof(sum));
         for (int64_t i = 0; i < 4 * groups_; ++i) {
           const uint8_t left = tiles_[kLeft][r][i], right = tiles_[kRight][i / 4][4 * c + i % 4];
           sum += static_cast<uint32_t>(kLeftIsUnsigned ? left * static_cast<int8_t>(right)
                                                        : static_cast<int8_t>(left) * right);
         }
-        std::memcpy(tiles_[kSums][r] + 4 * c, &sum, sizeof(sum));
+        std::memcpy(tiles_[kAccumulators][r] + 4 * c, &sum, sizeof(sum));
       }
     }
   }

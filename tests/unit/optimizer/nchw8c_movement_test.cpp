@@ -88,7 +88,7 @@ auto SplitBy(int64_t axis, size_t outputs) {
 
 class Nchw8cMovements : public ::testing::TestWithParam<MovementCase> {};
 
-TEST_P(Nchw8cMovements, StayInBlocks) {
+TEST_P(Nchw8cMovements, StayInNchw8c) {
   const MovementCase& c = GetParam();
   for (const bool symbolic : {false, true}) {
     for (const bool others_read : {false, true}) {

@@ -211,7 +211,7 @@ class Moving {
 
 }  // namespace
 
-std::optional<Nchw8cMovement> MovedInBlocks(const Graph& graph, const Node& node, int64_t channels) {
+std::optional<Nchw8cMovement> MovedInNchw8c(const Graph& graph, const Node& node, int64_t channels) {
   return Moving(graph, node, channels).Run();
 }
 

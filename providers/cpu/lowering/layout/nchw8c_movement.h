@@ -19,6 +19,6 @@ struct Nchw8cMovement {
 
 /// Resize, Upsample, Pad, Slice or Split of an image [N, C, spatial...] of so many channels, whole blocks. Nothing for
 /// other nodes, where channels would leave their blocks, and where the numbers are no constants, but for sizes.
-std::optional<Nchw8cMovement> MovedInBlocks(const Graph& graph, const Node& node, int64_t channels);
+std::optional<Nchw8cMovement> MovedInNchw8c(const Graph& graph, const Node& node, int64_t channels);
 
 }  // namespace tessera

@@ -74,7 +74,7 @@ class Planner {
       const auto role = RoleOf(node);
       if (!role) continue;
       plan_.roles.emplace(index, *role);
-      if (GivesBlocks(*role))
+      if (GivesNchw8c(*role))
         std::ranges::copy_if(node.outputs, std::inserter(nchw8c_, nchw8c_.end()),
                              [](ValueIndex output) { return output != kNone; });
     }
@@ -104,14 +104,14 @@ class Planner {
     if (!Divides(graph_, node.outputs[0])) return std::nullopt;
     if (HasSlopes(node)) return Nchw8cRole::kMap;
     if (node.op_type == "MaxPool") return Nchw8cRole::kPool;
-    if (node.op_type == "AveragePool" && AveragesInBlocks(node)) return Nchw8cRole::kPool;
+    if (node.op_type == "AveragePool" && AveragesInNchw8c(node)) return Nchw8cRole::kPool;
     if (node.op_type == "BatchNormalization" && Normalizes(node)) return Nchw8cRole::kNormalize;
     if (FillsBlocksByGroups(node)) return Nchw8cRole::kGroups;
     return std::nullopt;
   }
 
   /// Nchw8cAveragePool counts padding, or windows that reach beyond it, not both.
-  static bool AveragesInBlocks(const Node& node) {
+  static bool AveragesInNchw8c(const Node& node) {
     const auto pool = ValidAttributes<PoolAttributes>(node);
     return pool && !(pool->count_include_pad && pool->window.ceil_mode());
   }
@@ -203,7 +203,7 @@ class Planner {
   bool Moves(const Node& node) const {
     const auto divides = [&](ValueIndex output) { return output != kNone && Divides(graph_, output); };
     return IsNchw8c(node, 0) && Divides(graph_, node.inputs[0]) && std::ranges::all_of(node.outputs, divides) &&
-           MovedInBlocks(graph_, node, Channels(graph_, node.inputs[0]));
+           MovedInNchw8c(graph_, node, Channels(graph_, node.inputs[0]));
   }
 
   std::optional<Nchw8cRole> ElementwiseRole(const Node& node) const {
@@ -304,7 +304,7 @@ class Planner {
 
   /// Any of the node's NCHW8c values.
   static ValueIndex Nchw8cValueOf(const Node& node, Nchw8cRole role) {
-    return GivesBlocks(role) ? node.outputs[0] : node.inputs[0];
+    return GivesNchw8c(role) ? node.outputs[0] : node.inputs[0];
   }
 
   /// Nodes whose results nobody reads in NCHW8c compute on planes where the conversion to NCHW is no longer before them.
@@ -319,7 +319,7 @@ class Planner {
       const bool grows =
           role->second == Nchw8cRole::kMove && Elements(node.outputs) >= KnownElements(graph_, node.inputs[0]);
       if ((!enters && !grows) ||
-          std::ranges::any_of(node.outputs, [&](ValueIndex output) { return IsReadInBlocks(output); }))
+          std::ranges::any_of(node.outputs, [&](ValueIndex output) { return IsReadInNchw8c(output); }))
         continue;
       plan_.roles.erase(role);
       for (const ValueIndex output : node.outputs) nchw8c_.erase(output);
@@ -335,18 +335,18 @@ class Planner {
   /// An image goes into blocks for this node.
   bool EntersBlocks(const Node& node) const {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (HasInput(node, i) && !IsNchw8c(node, i) && ReadsBlocks(graph_, node, Nchw8cRole::kMap, i)) return true;
+      if (HasInput(node, i) && !IsNchw8c(node, i) && ReadsNchw8c(graph_, node, Nchw8cRole::kMap, i)) return true;
     }
     return false;
   }
 
-  bool IsReadInBlocks(ValueIndex value) const {
+  bool IsReadInNchw8c(ValueIndex value) const {
     return value != kNone && std::ranges::any_of(graph_.value(value).consumers,
-                                                 [&](NodeIndex reader) { return ReadsInBlocks(reader, value, false); });
+                                                 [&](NodeIndex reader) { return ReadsInNchw8c(reader, value, false); });
   }
 
   /// Whether the node has a role in which some of its inputs, or all, that are `value` are NCHW8c.
-  bool ReadsInBlocks(NodeIndex reader, ValueIndex value, bool all) const {
+  bool ReadsInNchw8c(NodeIndex reader, ValueIndex value, bool all) const {
     constexpr size_t kWide = 64;  // inputs: more are not looked through for each of them
     const auto role = plan_.roles.find(reader);
     if (role == plan_.roles.end()) return false;
@@ -355,7 +355,7 @@ class Planner {
       const auto [read, first] = wide_reads_.try_emplace(reader);
       for (size_t i = 0; first && i < node.inputs.size(); ++i) {
         auto& [some, every] = read->second.try_emplace(node.inputs[i], false, true).first->second;
-        const bool nchw8c = ReadsBlocks(graph_, node, role->second, i);
+        const bool nchw8c = ReadsNchw8c(graph_, node, role->second, i);
         some |= nchw8c;
         every &= nchw8c;
       }
@@ -363,7 +363,7 @@ class Planner {
       return found == read->second.end() ? all : all ? found->second.second : found->second.first;
     }
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.inputs[i] == value && ReadsBlocks(graph_, node, role->second, i) != all) return !all;
+      if (node.inputs[i] == value && ReadsNchw8c(graph_, node, role->second, i) != all) return !all;
     }
     return all;
   }
@@ -389,7 +389,7 @@ class Planner {
         gains[region] += Gain(node, role);
       }
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (HasInput(node, i) && !IsNchw8c(node, i) && ReadsBlocks(graph_, node, role, i))
+        if (HasInput(node, i) && !IsNchw8c(node, i) && ReadsNchw8c(graph_, node, role, i))
           entries.emplace(region, node.inputs[i]);
       }
     }
@@ -408,7 +408,7 @@ class Planner {
   bool LeavesBlocks(ValueIndex index) const {
     const GraphValue& value = graph_.value(index);
     return value.is_output ||
-           std::ranges::any_of(value.consumers, [&](NodeIndex reader) { return !ReadsInBlocks(reader, index, true); });
+           std::ranges::any_of(value.consumers, [&](NodeIndex reader) { return !ReadsInNchw8c(reader, index, true); });
   }
 
   const Graph& graph_;
@@ -424,7 +424,7 @@ class Planner {
 
 bool IsElementwise(const Node& node) { return IsOneOf(node, {"Add", "Sub", "Mul", "Div", "Sum", "Max", "Min", "Mean"}); }
 
-bool ReadsBlocks(const Graph& graph, const Node& node, Nchw8cRole role, size_t input) {
+bool ReadsNchw8c(const Graph& graph, const Node& node, Nchw8cRole role, size_t input) {
   switch (role) {
     case Nchw8cRole::kFirstConv: return false;
     case Nchw8cRole::kConcat: return true;
@@ -450,7 +450,7 @@ Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size, Allocator& m
   return result;
 }
 
-bool ComputesInBlocks(const Graph& graph, const RewriteContext& context) {
+bool ComputesInNchw8c(const Graph& graph, const RewriteContext& context) {
   Node conv;
   conv.domain = kTesseraDomain;
   conv.op_type = kNchw8cConv;

@@ -35,7 +35,7 @@ enum class Nchw8cRole {
 bool IsElementwise(const Node& node);
 
 /// Whether kernels for blocks are there.
-bool ComputesInBlocks(const Graph& graph, const RewriteContext& context);
+bool ComputesInNchw8c(const Graph& graph, const RewriteContext& context);
 
 struct Nchw8cPlan {
   std::map<NodeIndex, Nchw8cRole> roles;
@@ -50,9 +50,9 @@ Tensor PaddedAlong(const Tensor& tensor, size_t axis, int64_t size, Allocator& m
 Nchw8cPlan PlanBlocks(const Graph& graph, const RewriteContext& context);
 
 /// Whether the node's outputs are in NCHW8c.
-inline bool GivesBlocks(Nchw8cRole role) { return role != Nchw8cRole::kAverage && role != Nchw8cRole::kShape; }
+inline bool GivesNchw8c(Nchw8cRole role) { return role != Nchw8cRole::kAverage && role != Nchw8cRole::kShape; }
 
 /// Inputs of the node that are NCHW8c where it has the role: others stay as they are.
-bool ReadsBlocks(const Graph& graph, const Node& node, Nchw8cRole role, size_t input);
+bool ReadsNchw8c(const Graph& graph, const Node& node, Nchw8cRole role, size_t input);
 
 }  // namespace tessera

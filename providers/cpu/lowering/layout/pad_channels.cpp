@@ -27,7 +27,7 @@ struct PaddedValues {
 class ChannelPadding final : public NodeRewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
-    return ComputesInBlocks(graph, context) ? NodeRewrite::Run(graph, context) : 0;
+    return ComputesInNchw8c(graph, context) ? NodeRewrite::Run(graph, context) : 0;
   }
 
  protected:

@@ -59,7 +59,7 @@ class GraphBlocking {
     const NodeIndex entry = graph_.value(nchw8c).producer, before = conv.index;
     conv.inputs[0] = plain;
     conv.index = kNone;
-    SetAttribute(conv, "block_input", int64_t{1});
+    SetAttribute(conv, "from_nchw", int64_t{1});
     graph_.RemoveNode(before);
     graph_.RemoveNode(entry);
     graph_.AddNode(std::move(conv), before);
@@ -110,13 +110,13 @@ class GraphBlocking {
     node.name = old.name;
     const bool takes_own = role == Nchw8cRole::kScale || role == Nchw8cRole::kShift || role == Nchw8cRole::kShape;
     for (size_t i = 0; i < node.inputs.size() && !takes_own; ++i) {
-      if (HasInput(old, i) && ReadsBlocks(graph_, old, role, i)) node.inputs[i] = Nchw8c(old.inputs[i], old.index);
+      if (HasInput(old, i) && ReadsNchw8c(graph_, old, role, i)) node.inputs[i] = Nchw8c(old.inputs[i], old.index);
     }
     if (role == Nchw8cRole::kMap) ReshapeConstants(node);
     if (role == Nchw8cRole::kConcat) SetAttribute(node, "axis", int64_t{1});
     if (role == Nchw8cRole::kConv && HasSameImage(old.inputs[0], old.outputs[0]))
       same_image_.emplace(old.outputs[0], old.inputs[0]);
-    Put(old, std::move(node), GivesBlocks(role));
+    Put(old, std::move(node), GivesNchw8c(role));
   }
 
   /// The NCHW8c node replaces `old`.
@@ -170,7 +170,7 @@ class GraphBlocking {
   }
 
   Node Movement(const Node& old) {
-    Nchw8cMovement moved = *MovedInBlocks(graph_, old, (*ShapeOf(graph_, old.inputs[0]))[1].value);
+    Nchw8cMovement moved = *MovedInNchw8c(graph_, old, (*ShapeOf(graph_, old.inputs[0]))[1].value);
     for (auto& [input, constant] : moved.constants) moved.node.inputs[input] = graph_.AddConstant("", std::move(constant));
     if (moved.sizes) moved.node.inputs[*moved.sizes] = Nchw8cSizes(old.inputs[*moved.sizes], old);
     return std::move(moved.node);
@@ -357,7 +357,7 @@ class GraphBlocking {
 class ChannelBlocking final : public Rewrite {
  public:
   size_t Run(Graph& graph, RewriteContext& context) override {
-    if (!ComputesInBlocks(graph, context)) return 0;
+    if (!ComputesInNchw8c(graph, context)) return 0;
     Nchw8cPlan plan = PlanBlocks(graph, context);
     return plan.roles.empty() ? 0 : GraphBlocking(graph, std::move(plan)).Run();
   }

@@ -13,7 +13,7 @@
 
 namespace tessera::cpu {
 
-/// Queries [q0, q0 + count) of one head, and room of their own.
+/// Queries [q0, q0 + count) of one head, and a workspace of their own.
 template <class C>
 struct QueryBlock {
   int64_t b, h, q0, count;

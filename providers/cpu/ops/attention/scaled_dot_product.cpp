@@ -19,11 +19,11 @@
 namespace tessera::cpu {
 namespace {
 
-template <class C, class Products>
+template <class C, class MatMuls>
 class TiledAttention {
  public:
   TiledAttention(KernelContext& context, const AttentionProblem<C>& problem)
-      : context_(context), p_(problem), s_(problem.sizes), products_(problem), visible_(problem) {}
+      : context_(context), p_(problem), s_(problem.sizes), matmuls_(problem), visible_(problem) {}
 
   void Run() {
     if (s_.batch * s_.query_heads * s_.queries * s_.value_width == 0 && p_.capture == CaptureStage::kNone) return;
@@ -35,14 +35,15 @@ class TiledAttention {
     SplitQueries(threads);
     const int64_t tasks = CheckedMul(s_.batch * s_.query_heads, blocks_);
     const int64_t parts = std::clamp<int64_t>(tasks, 1, threads == 1 ? 1 : 4 * threads);
-    const int64_t heads = s_.batch * s_.kv_heads, packed_size = products_.packed_size();
-    // Where a part has several heads, it packs each just before its queries, into the same room: what is packed stays near.
+    const int64_t heads = s_.batch * s_.kv_heads, packed_size = matmuls_.packed_size();
+    // Where a part has several heads, it packs each just before its queries, into the same workspace: what is packed stays
+    // near.
     const bool packs_all = threads > 1 && heads < 2 * parts;
     const auto packed = context_.scratch<C>(static_cast<size_t>(CheckedMul(packs_all ? heads : parts, packed_size)));
     if (packs_all) PackAll(packed.data());
     const int64_t most_rows = std::max(query_block_, s_.queries - LastBlock());
-    const int64_t scores = CheckedMul(most_rows, products_.Stride(key_block_));
-    const int64_t own = RoundUp(products_.own_size(most_rows, key_block_), ScoreLanes<C>());
+    const int64_t scores = CheckedMul(most_rows, matmuls_.Stride(key_block_));
+    const int64_t own = RoundUp(matmuls_.own_size(most_rows, key_block_), ScoreLanes<C>());
     const auto buffer = context_.scratch<C>(static_cast<size_t>(CheckedMul(parts, CheckedAdd(scores, own))));
     const auto rows = context_.scratch<ScoreRow<C>>(static_cast<size_t>(CheckedMul(parts, most_rows)));
     const double cost =
@@ -50,7 +51,7 @@ class TiledAttention {
     context_.threads().ParallelFor(
         parts, cost * static_cast<double>(tasks) / static_cast<double>(parts), [&](int64_t begin, int64_t end) {
           for (int64_t part = begin; part < end; ++part) {
-            int64_t held = -1;  // the head that the part's room holds
+            int64_t held = -1;  // the head that the part's workspace holds
             for (int64_t task = tasks * part / parts; task < tasks * (part + 1) / parts; ++task) {
               CancellationPoint();
               const int64_t head = task / blocks_, b = head / s_.query_heads, h = head % s_.query_heads;
@@ -90,17 +91,17 @@ class TiledAttention {
   int64_t LastBlock() const { return (blocks_ - 1) * query_block_; }
 
   void PackHead(int64_t head, C* packed) const {
-    for (int64_t i = 0; i < products_.panels(); ++i) products_.Pack(head / s_.kv_heads, head % s_.kv_heads, i, packed);
+    for (int64_t i = 0; i < matmuls_.panels(); ++i) matmuls_.Pack(head / s_.kv_heads, head % s_.kv_heads, i, packed);
   }
 
   void PackAll(C* packed) const {
-    const int64_t panels = products_.panels(), size = products_.packed_size();
+    const int64_t panels = matmuls_.panels(), size = matmuls_.packed_size();
     if (panels == 0) return;
     const double cost = static_cast<double>(size / panels) * 0.25;
     context_.threads().ParallelFor(s_.batch * s_.kv_heads * panels, cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t head = i / panels;
-        products_.Pack(head / s_.kv_heads, head % s_.kv_heads, i % panels, packed + head * size);
+        matmuls_.Pack(head / s_.kv_heads, head % s_.kv_heads, i % panels, packed + head * size);
       }
     });
   }
@@ -110,27 +111,26 @@ class TiledAttention {
     KeySpan seen = BeginRows(block, rows);
     if (p_.capture != CaptureStage::kNone) seen = {0, s_.keys};
     seen.begin -= seen.begin % GemmPanelWidth<C>();
-    if (seen.begin < seen.end) products_.Begin(block);
+    if (seen.begin < seen.end) matmuls_.Begin(block);
     bool first = true;
     for (int64_t k0 = seen.begin; k0 < seen.end; k0 += key_block_) {
       CancellationPoint();
       const int64_t keys = std::min(key_block_, seen.end - k0);
       if (p_.bias.batch != 0 && p_.bias.row != 0) AskForBias(block, rows, k0, keys);
-      products_.MultiplyKeys(block, k0, keys);
+      matmuls_.MultiplyKeys(block, k0, keys);
       if (p_.softcap > 0 || p_.capture != CaptureStage::kNone) {
-        for (int64_t i = 0; i < count; ++i)
-          PrepareRow(b, h, q0 + i, k0, keys, rows[i], scores + i * products_.Stride(keys));
+        for (int64_t i = 0; i < count; ++i) PrepareRow(b, h, q0 + i, k0, keys, rows[i], scores + i * matmuls_.Stride(keys));
       }
-      SoftmaxRows<C>(rows, count, scores, products_.Stride(keys), k0, keys);
+      SoftmaxRows<C>(rows, count, scores, matmuls_.Stride(keys), k0, keys);
       for (int64_t i = 0; i < count && !first; ++i) {
         if (rows[i].rescale != C{1}) ScaleRow<C>(Result(b, h, q0 + i), s_.value_width, rows[i].rescale);
       }
-      products_.MultiplyValues(block, k0, keys, !first);
+      matmuls_.MultiplyValues(block, k0, keys, !first);
       first = false;
     }
     for (int64_t i = 0; i < count; ++i) {
       C* captured = p_.capture == CaptureStage::kSoftmax ? Captured(b, h, q0 + i) : nullptr;
-      if (captured != nullptr && !first) std::copy_n(scores + i * products_.Stride(s_.keys), s_.keys, captured);
+      if (captured != nullptr && !first) std::copy_n(scores + i * matmuls_.Stride(s_.keys), s_.keys, captured);
       FinishRow(b, h, q0 + i, first ? C{0} : rows[i].sum, captured);
     }
   }
@@ -211,7 +211,7 @@ class TiledAttention {
   KernelContext& context_;
   const AttentionProblem<C>& p_;
   const AttentionSizes& s_;
-  const Products products_;
+  const MatMuls matmuls_;
   VisibleKeys<C> visible_;
   int64_t key_block_ = 0;
   int64_t query_block_ = 0;

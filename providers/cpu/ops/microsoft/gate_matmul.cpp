@@ -59,12 +59,12 @@ void AddLimbs(ThreadPool& threads, const GateMatrix& matrix, int64_t part, int64
   const PackedWeightsS8& packed = *weights.weights;
   const int64_t panels = CeilDiv(packed.n, packed.width);
   if (packed.tiles && ChooseLimbPath(rows, packed.groups(), panels) == U8S8Path::kTiles) {
-    OutputStage sums;
-    sums.kind = OutputStage::kAccumulators;
-    sums.data = at.low;
-    sums.row = matrix.n;
-    sums.add = weights.terms.data();
-    Gemm(threads, {.m = 2 * rows, .lhs = {limbs, false, true}, .rhs = &packed, .out = sums}, nullptr);
+    OutputStage stage;
+    stage.kind = OutputStage::kAccumulators;
+    stage.data = at.low;
+    stage.row = matrix.n;
+    stage.add = weights.terms.data();
+    Gemm(threads, {.m = 2 * rows, .lhs = {limbs, false, true}, .rhs = &packed, .out = stage}, nullptr);
     return AddRows(threads, matrix, rows, at, out, out_row);
   }
   constexpr double kDotNs = 0.01;

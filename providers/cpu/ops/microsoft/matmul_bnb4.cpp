@@ -1,5 +1,5 @@
 // MatMulBnb4, com.microsoft, version 1: matmuls with weights of 4 bits as bitsandbytes stores them, each block of which
-// has a scale. A few lines of the weights at a time become floats that stay in a cache.
+// has a scale. A few output channels of the weights at a time become floats that stay in a cache.
 
 #include <array>
 #include <bit>
@@ -14,7 +14,7 @@
 namespace tessera::cpu {
 namespace {
 
-constexpr int64_t kLinesTogether = 16;
+constexpr int64_t kChannelsTogether = 16;
 
 // Floats of 4 bits over 12, and quantiles of the normal distribution (NF4, arXiv:2305.14314, appendix E).
 constexpr std::array<float, 16> kFloat4 = {0,     0.0625f / 12,  8 / 12.0f,  1,  4 / 12.0f,  0.5f,  2 / 12.0f,  0.25f,
@@ -104,17 +104,18 @@ class MatMulBnb4 final : public Kernel {
  private:
   /// Columns of the result are rows of the weights, or columns where those are not transposed.
   void Multiply(KernelContext& context, const Bnb4Weights& weights, const GemmProblem<float>& all, int64_t columns) const {
-    const int64_t groups = CeilDiv(columns, kLinesTogether);
-    const double cost = static_cast<double>(kLinesTogether * all.k) * (0.6 + 0.05 * static_cast<double>(all.m));
+    const int64_t groups = CeilDiv(columns, kChannelsTogether);
+    const double cost = static_cast<double>(kChannelsTogether * all.k) * (0.6 + 0.05 * static_cast<double>(all.m));
     const int64_t slots = SlotCount(context.threads(), groups, cost);
-    const auto values = context.scratch<float>(static_cast<size_t>(CheckedMul(CheckedMul(all.k, kLinesTogether), slots)));
+    const auto values =
+        context.scratch<float>(static_cast<size_t>(CheckedMul(CheckedMul(all.k, kChannelsTogether), slots)));
     ParallelSlots(context.threads(), slots, groups, cost, [&](int64_t slot, int64_t begin, int64_t end) {
       GemmProblem<float> args = all;
-      float* floats = values.data() + slot * all.k * kLinesTogether;
+      float* floats = values.data() + slot * all.k * kChannelsTogether;
       args.rhs.data = floats;
       for (int64_t group = begin; group < end; ++group) {
-        const int64_t first = group * kLinesTogether;
-        args.n = std::min(columns - first, kLinesTogether);
+        const int64_t first = group * kChannelsTogether;
+        args.n = std::min(columns - first, kChannelsTogether);
         args.out.data = all.out.data + first;
         if (transposed_) {
           weights.Read(first * k_, (first + args.n) * k_, floats);

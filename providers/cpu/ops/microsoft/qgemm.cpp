@@ -98,9 +98,9 @@ class QGemm final : public Kernel {
     context.threads().ParallelFor(shape.m, kElementNs * static_cast<double>(shape.n), [&](int64_t begin, int64_t end) {
       for (int64_t m = begin; m < end; ++m) {
         const int32_t* row = bias.values + m * bias.row_step;
-        int32_t* sums = accumulators + m * shape.n;
+        int32_t* to = accumulators + m * shape.n;
         for (int64_t j = 0; j < shape.n; ++j) {
-          sums[j] = static_cast<int32_t>(static_cast<uint32_t>(sums[j]) + static_cast<uint32_t>(row[j]));
+          to[j] = static_cast<int32_t>(static_cast<uint32_t>(to[j]) + static_cast<uint32_t>(row[j]));
         }
       }
     });

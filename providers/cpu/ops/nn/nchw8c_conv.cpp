@@ -1,5 +1,5 @@
 // Nchw8cConv (ai.tessera 1): Conv in NCHW8c, with its epilogue. Inputs X, W (constant), B, R,
-// which is added to the result before the activation, and S, the slopes of PRelu. With plain_input or block_input X is [N,
+// which is added to the result before the activation, and S, the slopes of PRelu. With plain_input or from_nchw X is [N,
 // C, ...] of one to three spatial axes; the first reads it plane by plane, the second converts it to NCHW8c.
 
 #include "base/weight_memory.h"
@@ -55,7 +55,7 @@ class Nchw8cConv final : public Kernel {
     } else if (transformed_ && Choose(window, batch) == ConvAlgorithm::kWinograd) {
       Require(FitsForm(Upright(window), form_),
               "the image is {}, its size was declared to be another: correct its value_info", input.shape());
-      ConvolveNchw8cWinograd(context, form_, window, Channels(batch), transformed_->data<float>(), InBlocks(context, input),
+      ConvolveNchw8cWinograd(context, form_, window, Channels(batch), transformed_->data<float>(), InNchw8c(context, input),
                              epilogue, output->mutable_data<float>());
     } else {
       dense_.Convolve(context, window, batch, packed_->data<float>(), input.data<float>(), epilogue,
@@ -126,7 +126,7 @@ class Nchw8cConv final : public Kernel {
   Nchw8cChannels Channels(int64_t batch) const { return {batch, group_, weights_shape_[1], outputs() / group_}; }
 
   /// The input in place, or, in planes, converted to blocks.
-  const float* InBlocks(KernelContext& context, const Tensor& input) const {
+  const float* InNchw8c(KernelContext& context, const Tensor& input) const {
     const auto* from = input.data<float>();
     if (layout_ == ConvLayout::kNchw8c) return from;
     float* blocks = context.scratch<float>(static_cast<size_t>(input.num_elements())).data();

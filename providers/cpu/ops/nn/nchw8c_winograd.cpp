@@ -18,7 +18,7 @@ constexpr int64_t kNchw8cBytes = 384 << 10;  // of columns and GEMM results unde
 
 struct Nchw8cBuffers {
   float* columns;
-  float* products;
+  float* matmuls;
   Nchw8cStep* steps;
 };
 
@@ -44,12 +44,12 @@ class Nchw8cRun {
     const int64_t blocks = slices_ * per_slice;
     const int64_t parts = std::min<int64_t>(blocks, context_.threads().num_threads());
     const Nchw8cTileRows largest = Rows(0, std::min(rows, slice_.end_row));
-    const int64_t columns = form_.planes() * largest.column_matrix(), products = form_.points() * largest.product_matrix();
+    const int64_t columns = form_.planes() * largest.column_matrix(), matmuls = form_.points() * largest.matmul_matrix();
     const int64_t steps = kStepTables * slice_.summed_blocks();
-    const Nchw8cBuffers all = Allocate(CheckedMul(columns, parts), CheckedMul(products, parts), steps * parts);
+    const Nchw8cBuffers all = Allocate(CheckedMul(columns, parts), CheckedMul(matmuls, parts), steps * parts);
     context_.threads().ParallelFor(parts, 1e6, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        const Nchw8cBuffers own{all.columns + part * columns, all.products + part * products, all.steps + part * steps};
+        const Nchw8cBuffers own{all.columns + part * columns, all.matmuls + part * matmuls, all.steps + part * steps};
         for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
           CancellationPoint();
           const int64_t slice = i / per_slice, first = i % per_slice * rows;
@@ -70,7 +70,7 @@ class Nchw8cRun {
     const Nchw8cTileRows block = Rows(0, slice_.end_row);
     const int64_t summed = block.summed_blocks();
     const Nchw8cBuffers all =
-        Allocate(form_.planes() * block.column_matrix(), form_.points() * block.product_matrix(), kStepTables * summed);
+        Allocate(form_.planes() * block.column_matrix(), form_.points() * block.matmul_matrix(), kStepTables * summed);
     const double tile_ns = 30.0 * static_cast<double>(block.tiles());
     const int64_t groups = BlockGroups(block.output_blocks);
     const int64_t splits = std::min<int64_t>(groups, threads.num_threads());
@@ -113,9 +113,9 @@ class Nchw8cRun {
     return input_ + image * slice_.input_blocks * slice_.input_plane + z * slice_.height * slice_.width * kChannelBlock;
   }
 
-  Nchw8cBuffers Allocate(int64_t columns, int64_t products, int64_t steps) {
+  Nchw8cBuffers Allocate(int64_t columns, int64_t matmuls, int64_t steps) {
     return {context_.scratch<float>(static_cast<size_t>(columns)).data(),
-            context_.scratch<float>(static_cast<size_t>(products)).data(),
+            context_.scratch<float>(static_cast<size_t>(matmuls)).data(),
             context_.scratch<Nchw8cStep>(static_cast<size_t>(steps)).data()};
   }
 
@@ -177,7 +177,7 @@ class Nchw8cRun {
     gemm.output_blocks = block.output_blocks;
     gemm.weights = weights_ + (GroupOf(slice) * form_.num_weights() + form_.FirstWeights(point)) * depth *
                                   block.output_blocks * kChannelBlock;
-    gemm.output = buffers.products + point * block.product_matrix();
+    gemm.output = buffers.matmuls + point * block.matmul_matrix();
     MultiplyNchw8c(gemm, {0, gemm.pixels}, begin, end);
   }
 
@@ -185,7 +185,7 @@ class Nchw8cRun {
     const int64_t image = slice / window_.output[0], z = slice % window_.output[0];
     const int64_t at = image * block.output_blocks * block.output_plane + z * block.y.size * block.x.size * kChannelBlock;
     const Epilogue<float> epilogue = epilogue_.From(GroupOf(slice) * block.output_blocks * kChannelBlock, at);
-    FinishTileRows(block, buffers.products, epilogue, begin, end, output_ + at);
+    FinishTileRows(block, buffers.matmuls, epilogue, begin, end, output_ + at);
   }
 
   KernelContext& context_;
@@ -253,9 +253,9 @@ std::shared_ptr<const Tensor> PackNchw8cWinograd(ThreadPool& threads, WinogradFo
           TransformWinogradFilters(form, from + (i / parts * matrix + start) * taps, filters, filters, values);
           for (int64_t point = 0; point < form.points(); ++point) {
             const auto [planes_y, planes_x] = form.PlanesOfPoint(point);
-            const int64_t first_factor = form.FirstWeights(point), planes = planes_y * planes_x;
-            PackNchw8cWeights(values + first_factor * filters, channels / slices / kChannelBlock, kChannelBlock,
-                              slices * planes, count, 0, 1, own + first_factor * matrix + planes * start);
+            const int64_t first_weights = form.FirstWeights(point), planes = planes_y * planes_x;
+            PackNchw8cWeights(values + first_weights * filters, channels / slices / kChannelBlock, kChannelBlock,
+                              slices * planes, count, 0, 1, own + first_weights * matrix + planes * start);
           }
         }
       });

@@ -17,7 +17,7 @@ struct ConvInputs {
   size_t x_scale = kNone, w_scale = kNone, y_scale = kNone, y_zero = kNone, bias = kNone;
 
   /// Results are accumulators, not quantized values.
-  bool gives_sums() const { return y_scale == kNone; }
+  bool gives_accumulators() const { return y_scale == kNone; }
 };
 
 inline constexpr ConvInputs kQLinearConv{

@@ -64,11 +64,11 @@ class QLinearMatMul final : public Kernel {
     const IntegerMatMulInputs inputs{&context.required_input(0), packed ? nullptr : &context.required_input(3),
                                      context.input(2), context.input(5), &*packed_};
     Tensor* output = nullptr;
-    int32_t* sums = nullptr;
+    int32_t* accumulators = nullptr;
     const MatMulShape shape = IntegerMatMul(context, inputs, [&](const MatMulShape& s) -> int32_t* {
       output = context.output(0, s.output);
-      if (output != nullptr) sums = context.scratch<int32_t>(static_cast<size_t>(output->num_elements())).data();
-      return sums;
+      if (output != nullptr) accumulators = context.scratch<int32_t>(static_cast<size_t>(output->num_elements())).data();
+      return accumulators;
     });
     if (output == nullptr || output->num_elements() == 0) return;
     const int64_t batch = shape.batch.num_elements();
@@ -88,7 +88,7 @@ class QLinearMatMul final : public Kernel {
     };
     const auto finish = [&](int64_t row, const float* scales) {
       const int32_t zero = y_zero.of(row / shape.m)[row % shape.m * y_zero.step()];
-      RequantizeRow(sums + row * shape.n, shape.n, scales, b_scale.step(), zero, is_signed, out + row * shape.n);
+      RequantizeRow(accumulators + row * shape.n, shape.n, scales, b_scale.step(), zero, is_signed, out + row * shape.n);
     };
     const bool same = a_scale.step() == 0 && y_scale.step() == 0 && b_scale.values.size() <= static_cast<size_t>(shape.n);
     const auto scales = context.scratch<float>(static_cast<size_t>(shape.n));
@@ -126,7 +126,7 @@ class QLinearMatMulOfFloats final : public Kernel {
     const int64_t batch = shape.batch.num_elements();
     const auto of_a = OperandMatrices(context, a_shape, shape.batch, batch),
                of_b = OperandMatrices(context, b_shape, shape.batch, batch);
-    const auto sums = context.scratch<float>(static_cast<size_t>(output->num_elements()));
+    const auto accumulators = context.scratch<float>(static_cast<size_t>(output->num_elements()));
     RunGemms<float>(context, batch, [&](int64_t i) {
       GemmProblem<float> args;
       args.m = shape.m;
@@ -134,10 +134,10 @@ class QLinearMatMulOfFloats final : public Kernel {
       args.k = shape.k;
       args.lhs = {.data = a.data() + of_a[i] * shape.m * shape.k, .row = shape.k};
       args.rhs = {.data = b.data() + of_b[i] * shape.k * shape.n, .k = shape.n};
-      args.out = {.data = sums.data() + i * shape.m * shape.n, .row = shape.n};
+      args.out = {.data = accumulators.data() + i * shape.m * shape.n, .row = shape.n};
       return args;
     });
-    Quantize(context, shape, sums, *output);
+    Quantize(context, shape, accumulators, *output);
   }
 
   static constexpr TypeSet kQuantized = kBytes | TypeSet{ElementType::kFloat8E4M3FN, ElementType::kFloat8E4M3FNUZ,
@@ -185,7 +185,7 @@ class QLinearMatMulOfFloats final : public Kernel {
   }
 
   /// As QuantizeLinear does, for each row or for all.
-  void Quantize(KernelContext& context, const MatMulShape& shape, std::span<float> sums, Tensor& output) const {
+  void Quantize(KernelContext& context, const MatMulShape& shape, std::span<float> accumulators, Tensor& output) const {
     const int64_t batch = shape.batch.num_elements();
     const auto scale = CheckPerChannel(ReadScales(context, context.required_input(6)), shape.m, batch, "Y's scale");
     const auto zero = CheckPerChannel(ReadZeros(context, context.input(7)), shape.m, batch, "Y's zero point");
@@ -195,7 +195,7 @@ class QLinearMatMulOfFloats final : public Kernel {
     const ElementCast cast(ElementType::kFloat, y_type_);
     context.threads().ParallelFor(batch * shape.m, static_cast<double>(shape.n) * 3, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        float* values = sums.data() + row * shape.n;
+        float* values = accumulators.data() + row * shape.n;
         const int64_t channel = row % shape.m;
         const float divisor = scale.of(row / shape.m)[channel * scale.step()],
                     offset = zero.of(row / shape.m)[channel * zero.step()];

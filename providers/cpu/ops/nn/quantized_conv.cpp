@@ -41,7 +41,7 @@ ConvAlgorithm ChooseQuantizedConv(const KernelInfo& info, const ConvInputs& inpu
       !ConvAttributes(info.node()).FitsGroups(w->shape()) || !HasConstantZeros(info, *w, inputs))
     return ConvAlgorithm::kIm2colInt16;
   ConvProblem likely = DescribeLikelyConv(info.node(), info.input_info(0).shape.value_or(SymbolicShape()), w->shape());
-  likely.types = inputs.gives_sums() ? ConvTypes::kBytesToInt32 : ConvTypes::kBytes;
+  likely.types = inputs.gives_accumulators() ? ConvTypes::kBytesToInt32 : ConvTypes::kBytes;
   return RankConvAlgorithms(likely).front().algorithm;
 }
 

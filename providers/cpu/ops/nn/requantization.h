@@ -71,12 +71,13 @@ class Requantization {
     const auto constant = [&](size_t index) { return info.constant_input(index); };
     const Inputs in{constant(inputs.x_scale), constant(inputs.x_zero), constant(inputs.w_scale), constant(inputs.y_scale),
                     constant(inputs.bias)};
-    const bool scaled = inputs.gives_sums() || (in.x_scale != nullptr && in.w_scale != nullptr && in.y_scale != nullptr);
+    const bool scaled =
+        inputs.gives_accumulators() || (in.x_scale != nullptr && in.w_scale != nullptr && in.y_scale != nullptr);
     const bool known = in.x_zero != nullptr && scaled &&
                        (in.bias == nullptr ? !info.has_input(inputs.bias) : in.bias->num_elements() == outputs);
     if (!known) return;
     starts_.resize(channels_.size());
-    scales_.resize(inputs.gives_sums() ? 0 : channels_.size());
+    scales_.resize(inputs.gives_accumulators() ? 0 : channels_.size());
     Fill(in, starts_, scales_);
     channels_ = {};
   }
@@ -87,8 +88,10 @@ class Requantization {
     std::span<const float> scales = scales_;
     if (starts_.empty()) {
       const auto new_starts = context.scratch<int32_t>(channels_.size());
-      const auto new_scales = context.scratch<float>(inputs_.gives_sums() ? 0 : channels_.size());
-      const auto scale = [&](size_t index) { return inputs_.gives_sums() ? nullptr : &context.required_input(index); };
+      const auto new_scales = context.scratch<float>(inputs_.gives_accumulators() ? 0 : channels_.size());
+      const auto scale = [&](size_t index) {
+        return inputs_.gives_accumulators() ? nullptr : &context.required_input(index);
+      };
       Fill({scale(inputs_.x_scale), context.input(inputs_.x_zero), scale(inputs_.w_scale), scale(inputs_.y_scale),
             context.input(inputs_.bias)},
            new_starts, new_scales);
@@ -118,7 +121,7 @@ class Requantization {
       const uint32_t start = static_cast<uint32_t>(missing) - x_zero * static_cast<uint32_t>(sum);
       starts[i] = static_cast<int32_t>(start + (bias == nullptr || channel < 0 ? 0 : static_cast<uint32_t>(bias[channel])));
     }
-    if (inputs_.gives_sums()) return;
+    if (inputs_.gives_accumulators()) return;
     const ConvScale scale(*in.x_scale, *in.w_scale, *in.y_scale, outputs_);
     for (size_t i = 0; i < channels_.size(); ++i) scales[i] = channels_[i].channel < 0 ? 0 : scale.of(channels_[i].channel);
   }

@@ -36,7 +36,7 @@ void ConvolveWinograd1d(KernelContext& context, const Window& window, int64_t ba
   // Cache lines of their own for the parts.
   const auto padded = [](int64_t size) { return CeilDiv(size, 16) * 16; };
   const int64_t columns_size = padded(CheckedMul(kWinograd1dPoints, shape.column_matrix()));
-  const int64_t matmul_out_size = padded(CheckedMul(kWinograd1dPoints, shape.product_matrix()));
+  const int64_t matmul_out_size = padded(CheckedMul(kWinograd1dPoints, shape.matmul_matrix()));
   const int64_t part_size = CheckedAdd(columns_size, matmul_out_size);
   const int64_t per_image = CeilDiv(all, tiles), blocks = CheckedMul(batch, per_image);
   const int64_t parts = std::min(blocks, threads);

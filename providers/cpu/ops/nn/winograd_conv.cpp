@@ -18,7 +18,7 @@ constexpr int64_t kBlockBytes = 768 << 10;  // of columns and GEMM results under
 
 struct Buffers {
   std::span<float> columns;
-  std::span<float> products;
+  std::span<float> matmuls;
   std::span<float> rows;
 };
 
@@ -87,12 +87,12 @@ class Run {
 
   Buffers Allocate(const WinogradBlock& block, int64_t parts) {
     const int64_t columns = CheckedMul(kWinogradPoints, block.column_matrix());
-    const int64_t products = CheckedMul(kWinogradPoints, block.product_matrix());
+    const int64_t matmuls = CheckedMul(kWinogradPoints, block.matmul_matrix());
     const auto allocate = [&](int64_t size) {
       size = CeilDiv(size, 16) * 16;
       return context_.scratch<float>(static_cast<size_t>(CheckedMul(size, parts)));
     };
-    return {allocate(columns), allocate(products), allocate(WinogradBufferSize(block))};
+    return {allocate(columns), allocate(matmuls), allocate(WinogradBufferSize(block))};
   }
 
   static Buffers Part(const Buffers& all, int64_t part, int64_t parts) {
@@ -100,7 +100,7 @@ class Run {
       const size_t size = values.size() / static_cast<size_t>(parts);
       return values.subspan(static_cast<size_t>(part) * size, size);
     };
-    return {own(all.columns), own(all.products), own(all.rows)};
+    return {own(all.columns), own(all.matmuls), own(all.rows)};
   }
 
   void Input(const WinogradBlock& block, int64_t image, int64_t begin, int64_t end, std::span<float> rows,
@@ -110,11 +110,11 @@ class Run {
   }
 
   void Multiply(const WinogradBlock& block, const Buffers& buffers, int64_t begin, int64_t end) const {
-    MultiplyWinogradPoints(block, begin, end, weights_, buffers.columns.data(), buffers.products.data());
+    MultiplyWinogradPoints(block, begin, end, weights_, buffers.columns.data(), buffers.matmuls.data());
   }
 
   void Output(const WinogradBlock& block, int64_t image, int64_t begin, int64_t end, const Buffers& buffers) const {
-    TransformWinogradOutput(block, buffers.products.data(), epilogue_, begin, end,
+    TransformWinogradOutput(block, buffers.matmuls.data(), epilogue_, begin, end,
                             output_ + image * block.outputs * block.output_height * block.output_width);
   }
 

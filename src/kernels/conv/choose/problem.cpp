@@ -32,7 +32,7 @@ SymbolicShape Fill(const WindowAttributes& attributes, const SymbolicShape& imag
 ConvLayout LayoutOf(const Node& node) {
   if (node.op_type != "Nchw8cConv") return ConvLayout::kNchw;
   if (AttributeOr<int64_t>(node, "plain_input", 0) != 0) return ConvLayout::kNchw8cFromPlanes;
-  return AttributeOr<int64_t>(node, "block_input", 0) != 0 ? ConvLayout::kNchw8cFromNchw : ConvLayout::kNchw8c;
+  return AttributeOr<int64_t>(node, "from_nchw", 0) != 0 ? ConvLayout::kNchw8cFromNchw : ConvLayout::kNchw8c;
 }
 
 double ConvProblem::Known(int64_t images, const Shape& sizes) {

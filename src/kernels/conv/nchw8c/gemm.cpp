@@ -316,7 +316,7 @@ void Multiply(const Nchw8cGemm& gemm, const Nchw8cPixels& pixels, int64_t group_
 
 }  // namespace
 
-void MultiplyInBlocks(const Nchw8cGemm& gemm, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end) {
+void MultiplyInNchw8c(const Nchw8cGemm& gemm, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end) {
   Multiply(gemm, pixels, group_begin, group_end);
 }
 
@@ -328,14 +328,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-HWY_EXPORT(MultiplyInBlocks);
+HWY_EXPORT(MultiplyInNchw8c);
 HWY_EXPORT(HoldsOneBlock);
 
 bool SuitsChannelBlocks() { return HWY_DYNAMIC_DISPATCH(HoldsOneBlock)(); }
 
 void MultiplyNchw8c(const Nchw8cGemm& gemm, const Nchw8cPixels& pixels, int64_t group_begin, int64_t group_end) {
   if (pixels.count <= 0 || pixels.rows <= 0) return;
-  HWY_DYNAMIC_DISPATCH(MultiplyInBlocks)(gemm, pixels, group_begin, group_end);
+  HWY_DYNAMIC_DISPATCH(MultiplyInNchw8c)(gemm, pixels, group_begin, group_end);
 }
 
 void PackNchw8cWeights(const float* weights, int64_t planes, int64_t unit, int64_t positions, int64_t blocks,

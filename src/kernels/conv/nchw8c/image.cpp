@@ -90,14 +90,14 @@ void Unblock(const float* block, int64_t pixels, int64_t begin, int64_t end, int
 
 }  // namespace
 
-void AverageInBlocks(const float* input, int64_t pixels, int64_t begin, int64_t end, float* output) {
+void AverageInNchw8c(const float* input, int64_t pixels, int64_t begin, int64_t end, float* output) {
   Average(input, pixels, begin, end, output);
 }
-void ScaleInBlocks(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output) {
+void ScaleInNchw8c(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output) {
   ByChannel(input, factors, pixels, begin, end, output,
             [](BlockVector x, BlockVector factor) { return hn::Mul(x, factor); });
 }
-void ShiftInBlocks(const float* input, const float* offsets, int64_t pixels, int64_t begin, int64_t end, float* output) {
+void ShiftInNchw8c(const float* input, const float* offsets, int64_t pixels, int64_t begin, int64_t end, float* output) {
   ByChannel(input, offsets, pixels, begin, end, output,
             [](BlockVector x, BlockVector offset) { return hn::Add(x, offset); });
 }
@@ -114,20 +114,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-HWY_EXPORT(AverageInBlocks);
-HWY_EXPORT(ScaleInBlocks);
-HWY_EXPORT(ShiftInBlocks);
+HWY_EXPORT(AverageInNchw8c);
+HWY_EXPORT(ScaleInNchw8c);
+HWY_EXPORT(ShiftInNchw8c);
 HWY_EXPORT(BlockPixels);
 HWY_EXPORT(UnblockPixels);
 
 void AverageNchw8c(const float* input, int64_t pixels, int64_t begin, int64_t end, float* output) {
-  HWY_DYNAMIC_DISPATCH(AverageInBlocks)(input, pixels, begin, end, output);
+  HWY_DYNAMIC_DISPATCH(AverageInNchw8c)(input, pixels, begin, end, output);
 }
 void ScaleNchw8c(const float* input, const float* factors, int64_t pixels, int64_t begin, int64_t end, float* output) {
-  HWY_DYNAMIC_DISPATCH(ScaleInBlocks)(input, factors, pixels, begin, end, output);
+  HWY_DYNAMIC_DISPATCH(ScaleInNchw8c)(input, factors, pixels, begin, end, output);
 }
 void ShiftNchw8c(const float* input, const float* offsets, int64_t pixels, int64_t begin, int64_t end, float* output) {
-  HWY_DYNAMIC_DISPATCH(ShiftInBlocks)(input, offsets, pixels, begin, end, output);
+  HWY_DYNAMIC_DISPATCH(ShiftInNchw8c)(input, offsets, pixels, begin, end, output);
 }
 void UseNchw8c(const float* planes, int64_t pixels, int64_t begin, int64_t end, float* block) {
   HWY_DYNAMIC_DISPATCH(BlockPixels)(planes, pixels, begin, end, block);

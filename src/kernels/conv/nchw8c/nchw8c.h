@@ -115,15 +115,15 @@ struct Nchw8cTileRows {
   int64_t tiles() const { return (end_row - first_row) * x.tiles(); }
   /// Elements of a plane's matrix and of a point's; one extra cache line keeps them out of each other's sets.
   int64_t column_matrix() const { return summed_blocks() * tiles() * kChannelBlock + 16; }
-  int64_t product_matrix() const { return output_blocks * tiles() * kChannelBlock + 16; }
+  int64_t matmul_matrix() const { return output_blocks * tiles() * kChannelBlock + 16; }
 };
 
 /// Input blocks [begin, end) of a slice to its columns in the form's planes, each a matrix
 /// [slices][input_blocks][tiles][8].
 void TransformTileRows(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns);
 
-/// `products`, a matrix [output_blocks][tiles][8] of each point, to output blocks [begin, end) of an image.
-void FinishTileRows(const Nchw8cTileRows& shape, const float* products, const Epilogue<float>& epilogue, int64_t begin,
+/// `matmuls`, a matrix [output_blocks][tiles][8] of each point, to output blocks [begin, end) of an image.
+void FinishTileRows(const Nchw8cTileRows& shape, const float* matmuls, const Epilogue<float>& epilogue, int64_t begin,
                     int64_t end, float* image);
 
 }  // namespace tessera::cpu

@@ -320,11 +320,11 @@ void Pool(const Nchw8cWindow& w, Nchw8cPool kind, const float* input, int64_t be
 
 }  // namespace
 
-void DepthwiseInBlocks(const Nchw8cWindow& w, const float* input, const float* weights, int64_t blocks,
+void DepthwiseInNchw8c(const Nchw8cWindow& w, const float* input, const float* weights, int64_t blocks,
                        const Epilogue<float>& epilogue, int64_t begin, int64_t end, float* output) {
   Depthwise(w, input, weights, blocks, epilogue, begin, end, output);
 }
-void PoolInBlocks(const Nchw8cWindow& w, Nchw8cPool kind, const float* input, int64_t begin, int64_t end, float* output) {
+void PoolInNchw8c(const Nchw8cWindow& w, Nchw8cPool kind, const float* input, int64_t begin, int64_t end, float* output) {
   Pool(w, kind, input, begin, end, output);
 }
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -333,16 +333,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-HWY_EXPORT(DepthwiseInBlocks);
-HWY_EXPORT(PoolInBlocks);
+HWY_EXPORT(DepthwiseInNchw8c);
+HWY_EXPORT(PoolInNchw8c);
 
 void ConvolveNchw8cDepthwise(const Nchw8cWindow& window, const float* input, const float* weights, int64_t blocks,
                              const Epilogue<float>& epilogue, int64_t begin, int64_t end, float* output) {
-  HWY_DYNAMIC_DISPATCH(DepthwiseInBlocks)(window, input, weights, blocks, epilogue, begin, end, output);
+  HWY_DYNAMIC_DISPATCH(DepthwiseInNchw8c)(window, input, weights, blocks, epilogue, begin, end, output);
 }
 void PoolNchw8c(const Nchw8cWindow& window, Nchw8cPool kind, const float* input, int64_t begin, int64_t end,
                 float* output) {
-  HWY_DYNAMIC_DISPATCH(PoolInBlocks)(window, kind, input, begin, end, output);
+  HWY_DYNAMIC_DISPATCH(PoolInNchw8c)(window, kind, input, begin, end, output);
 }
 }  // namespace tessera::cpu
 #endif

@@ -172,18 +172,18 @@ void InputImage(const WinogradBlock& block, const float* image, int64_t begin, i
   }
 }
 
-void OutputImage(const WinogradBlock& block, const float* products, const Epilogue<float>& epilogue, int64_t begin,
+void OutputImage(const WinogradBlock& block, const float* matmuls, const Epilogue<float>& epilogue, int64_t begin,
                  int64_t end, float* image) {
   const D d;
   const int64_t tiles_x = block.tiles_x();
-  const int64_t product_row = block.product_row();
-  const int64_t product = block.product_matrix();
+  const int64_t matmul_row = block.matmul_row();
+  const int64_t product = block.matmul_matrix();
   for (int64_t k = begin; k < end; ++k) {
     const V offset = hn::Set(d, epilogue.bias == nullptr ? 0.0f : epilogue.bias[k]);
     float* plane = image + k * block.output_height * block.output_width;
     for (int64_t row = block.first_row; row < block.end_row; ++row) {
       for (int64_t tile = 0; tile < tiles_x; tile += kLanes) {
-        const float* from = products + k * product_row + (row - block.first_row) * tiles_x + tile;
+        const float* from = matmuls + k * matmul_row + (row - block.first_row) * tiles_x + tile;
         V columns[4][6];
 #pragma GCC unroll 6
         for (int j = 0; j < 6; ++j) {
@@ -225,9 +225,9 @@ void WinogradInput(const WinogradBlock& block, const float* image, int64_t begin
                    float* columns) {
   InputImage(block, image, begin, end, buffer, columns);
 }
-void WinogradOutput(const WinogradBlock& block, const float* products, const Epilogue<float>& epilogue, int64_t begin,
+void WinogradOutput(const WinogradBlock& block, const float* matmuls, const Epilogue<float>& epilogue, int64_t begin,
                     int64_t end, float* image) {
-  OutputImage(block, products, epilogue, begin, end, image);
+  OutputImage(block, matmuls, epilogue, begin, end, image);
 }
 
 void WinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed) {
@@ -300,9 +300,9 @@ void TransformWinogradInput(const WinogradBlock& block, const float* image, int6
   HWY_DYNAMIC_DISPATCH(WinogradInput)(block, image, begin, end, buffer, columns);
 }
 
-void TransformWinogradOutput(const WinogradBlock& block, const float* products, const Epilogue<float>& epilogue,
+void TransformWinogradOutput(const WinogradBlock& block, const float* matmuls, const Epilogue<float>& epilogue,
                              int64_t begin, int64_t end, float* image) {
-  HWY_DYNAMIC_DISPATCH(WinogradOutput)(block, products, epilogue, begin, end, image);
+  HWY_DYNAMIC_DISPATCH(WinogradOutput)(block, matmuls, epilogue, begin, end, image);
 }
 
 void TransformWinogradFilters(WinogradForm form, const float* filters, int64_t count, int64_t matrix, float* transformed) {

@@ -23,10 +23,10 @@ struct WinogradBlock {
   int64_t tiles_x() const { return CeilDiv(output_width, kWinogradTile); }
   int64_t tiles() const { return (end_row - first_row) * tiles_x(); }
   /// Elements from row to row of a GEMM's result.
-  int64_t product_row() const { return (tiles() + 15) / 16 * 16 + 16; }
+  int64_t matmul_row() const { return (tiles() + 15) / 16 * 16 + 16; }
   /// Elements from one of the 36 matrices to the next; one extra cache line keeps them out of each other's
   /// sets.
-  int64_t product_matrix() const { return outputs * product_row() + 16; }
+  int64_t matmul_matrix() const { return outputs * matmul_row() + 16; }
   int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
 };
 
@@ -41,9 +41,9 @@ int64_t WinogradBufferSize(const WinogradBlock& block);
 void TransformWinogradInput(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer,
                             float* columns);
 
-/// `products`, 36 matrices [outputs][product_row()], to the output image, outputs [begin, end). Reads up to 16 values past
+/// `matmuls`, 36 matrices [outputs][matmul_row()], to the output image, outputs [begin, end). Reads up to 16 values past
 /// a row's tiles. The epilogue has no residual.
-void TransformWinogradOutput(const WinogradBlock& block, const float* products, const Epilogue<float>& epilogue,
+void TransformWinogradOutput(const WinogradBlock& block, const float* matmuls, const Epilogue<float>& epilogue,
                              int64_t begin, int64_t end, float* image);
 
 }  // namespace tessera::cpu

@@ -130,12 +130,12 @@ void InputLines(const Winograd1d& shape, const float* image, float* columns) {
   }
 }
 
-void OutputLines(const Winograd1d& shape, const float* products, const Epilogue<float>& epilogue, float* image) {
+void OutputLines(const Winograd1d& shape, const float* matmuls, const Epilogue<float>& epilogue, float* image) {
   const D d;
-  const int64_t matrix = shape.product_matrix();
+  const int64_t matrix = shape.matmul_matrix();
   for (int64_t k = 0; k < shape.outputs; ++k) {
     const V offset = hn::Set(d, epilogue.bias == nullptr ? 0.0f : epilogue.bias[k]);
-    const float* row = products + k * shape.product_row();
+    const float* row = matmuls + k * shape.matmul_row();
     for (int64_t tile = 0; tile < shape.tiles(); tile += kLanes) {
       V x[6], y[4];
 #pragma GCC unroll 6
@@ -151,8 +151,8 @@ void OutputLines(const Winograd1d& shape, const float* products, const Epilogue<
 }  // namespace
 
 void LineInput(const Winograd1d& shape, const float* image, float* columns) { InputLines(shape, image, columns); }
-void LineOutput(const Winograd1d& shape, const float* products, const Epilogue<float>& epilogue, float* image) {
-  OutputLines(shape, products, epilogue, image);
+void LineOutput(const Winograd1d& shape, const float* matmuls, const Epilogue<float>& epilogue, float* image) {
+  OutputLines(shape, matmuls, epilogue, image);
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -168,9 +168,9 @@ void TransformWinograd1dInput(const Winograd1d& shape, const float* image, float
   HWY_DYNAMIC_DISPATCH(LineInput)(shape, image, columns);
 }
 
-void TransformWinograd1dOutput(const Winograd1d& shape, const float* products, const Epilogue<float>& epilogue,
+void TransformWinograd1dOutput(const Winograd1d& shape, const float* matmuls, const Epilogue<float>& epilogue,
                                float* image) {
-  HWY_DYNAMIC_DISPATCH(LineOutput)(shape, products, epilogue, image);
+  HWY_DYNAMIC_DISPATCH(LineOutput)(shape, matmuls, epilogue, image);
 }
 
 }  // namespace tessera::cpu

@@ -28,19 +28,19 @@ struct Winograd1d {
   }
   int64_t tiles() const { return end_tile - first_tile; }
   /// Elements from row to row of a GEMM's result.
-  int64_t product_row() const { return (tiles() + 15) / 16 * 16 + 16; }
+  int64_t matmul_row() const { return (tiles() + 15) / 16 * 16 + 16; }
   /// Elements from one of the six matrices to the next; one extra cache line keeps them out of each other's
   /// sets.
-  int64_t product_matrix() const { return outputs * product_row() + 16; }
+  int64_t matmul_matrix() const { return outputs * matmul_row() + 16; }
   int64_t column_matrix() const { return static_cast<int64_t>(PackedGemmBSize<float>(channels, tiles())) + 16; }
 };
 
 /// An image [channels, length] to `columns`: six matrices [channels, tiles], each packed as GemmRhs::packed.
 void TransformWinograd1dInput(const Winograd1d& shape, const float* image, float* columns);
 
-/// `products`, six matrices [outputs][product_row()], to the output image [outputs, output_length]. The epilogue
+/// `matmuls`, six matrices [outputs][matmul_row()], to the output image [outputs, output_length]. The epilogue
 /// has no residual.
-void TransformWinograd1dOutput(const Winograd1d& shape, const float* products, const Epilogue<float>& epilogue,
+void TransformWinograd1dOutput(const Winograd1d& shape, const float* matmuls, const Epilogue<float>& epilogue,
                                float* image);
 
 }  // namespace tessera::cpu

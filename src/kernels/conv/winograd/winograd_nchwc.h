@@ -12,7 +12,7 @@
 
 namespace tessera::cpu {
 
-struct Nchw8cWinograd {
+struct NchwcWinograd {
   int64_t block;  // 8 or 16; divides `channels` and `outputs`
   int64_t batch, channels, outputs;
   int64_t height, width, pad_top, pad_left;  // of the input
@@ -22,23 +22,23 @@ struct Nchw8cWinograd {
   /// Elements from one of the 36 matrices of `count` tiles' channels (outputs) to the next: one extra cache line
   /// keeps them out of each other's sets.
   int64_t column_matrix(int64_t count) const { return count * channels + 16; }
-  int64_t product_matrix(int64_t count) const { return count * outputs + 16; }
+  int64_t matmul_matrix(int64_t count) const { return count * outputs + 16; }
 };
 
 /// Tiles and channel blocks, [begin, end) each. The matrices' first row is tile `base`.
-struct Nchw8cTiles {
+struct NchwcTiles {
   int64_t base;
   int64_t begin, end;
   int64_t first_block, end_block;
 };
 
 /// `columns`: 36 matrices [tiles, channels], `matrix` elements apart.
-void TransformNchw8cInput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* images, int64_t matrix,
-                          float* columns);
+void TransformNchwcInput(const NchwcWinograd& shape, const NchwcTiles& tiles, const float* images, int64_t matrix,
+                         float* columns);
 
-/// `products`, 36 matrices [tiles, outputs], `matrix` elements apart, to output images. The epilogue's
+/// `matmuls`, 36 matrices [tiles, outputs], `matrix` elements apart, to output images. The epilogue's
 /// residual may be `images`.
-void TransformNchw8cOutput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* products, int64_t matrix,
-                           const Epilogue<float>& epilogue, float* images);
+void TransformNchwcOutput(const NchwcWinograd& shape, const NchwcTiles& tiles, const float* matmuls, int64_t matrix,
+                          const Epilogue<float>& epilogue, float* images);
 
 }  // namespace tessera::cpu

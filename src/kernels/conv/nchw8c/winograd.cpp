@@ -3,7 +3,7 @@
 #include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/conv/nchw8c/tiles.cpp"
+#define HWY_TARGET_INCLUDE "kernels/conv/nchw8c/winograd.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -176,12 +176,12 @@ HWY_INLINE void FinishTile(const float* from, int64_t matrix, const Epilogue<flo
 }
 
 template <class T>
-void Output(const Nchw8cTileRows& shape, const float* products, const Epilogue<float>& epilogue, int64_t begin, int64_t end,
+void Output(const Nchw8cTileRows& shape, const float* matmuls, const Epilogue<float>& epilogue, int64_t begin, int64_t end,
             float* image) {
   const int64_t row_size = shape.x.size * kChannelBlock;
   const bool activates = ActivatesStored(epilogue.activation.kind), dilated = shape.y.dilation > 1;
   for (int64_t block = begin; block < end; ++block) {
-    const float* from = products + block * shape.tiles() * kChannelBlock;
+    const float* from = matmuls + block * shape.tiles() * kChannelBlock;
     const float* bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block * kChannelBlock;
     for (int64_t row = shape.first_row; row < shape.end_row; ++row) {
       const int64_t y = shape.y.first_pixel(row), rows = shape.y.pixels_from(y);
@@ -189,7 +189,7 @@ void Output(const Nchw8cTileRows& shape, const float* products, const Epilogue<f
       for (int64_t tile = 0; tile < shape.x.tiles(); ++tile, from += kChannelBlock) {
         const int64_t x = shape.x.first_pixel(tile), at = row_begin + x * kChannelBlock;
         const float* residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + at;
-        FinishTile<T>(from, shape.product_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x),
+        FinishTile<T>(from, shape.matmul_matrix(), epilogue, bias, residual, rows, shape.x.pixels_from(x),
                       shape.y.dilation * row_size, shape.x.dilation * kChannelBlock, image + at);
       }
       for (int64_t i = 0; i < rows && activates && dilated; ++i)
@@ -216,13 +216,13 @@ using AllForms = std::make_index_sequence<std::size(kWinogradForms)>;
 
 }  // namespace
 
-void WinogradInputInBlocks(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
+void WinogradInputInNchw8c(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
   ForForm(shape.form, AllForms(), [&](auto tiles) { Input<decltype(tiles)>(shape, image, begin, end, columns); });
 }
-void WinogradOutputInBlocks(const Nchw8cTileRows& shape, const float* products, const Epilogue<float>& epilogue,
+void WinogradOutputInNchw8c(const Nchw8cTileRows& shape, const float* matmuls, const Epilogue<float>& epilogue,
                             int64_t begin, int64_t end, float* image) {
   ForForm(shape.form, AllForms(),
-          [&](auto tiles) { Output<decltype(tiles)>(shape, products, epilogue, begin, end, image); });
+          [&](auto tiles) { Output<decltype(tiles)>(shape, matmuls, epilogue, begin, end, image); });
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -231,15 +231,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-HWY_EXPORT(WinogradInputInBlocks);
-HWY_EXPORT(WinogradOutputInBlocks);
+HWY_EXPORT(WinogradInputInNchw8c);
+HWY_EXPORT(WinogradOutputInNchw8c);
 
 void TransformTileRows(const Nchw8cTileRows& shape, const float* image, int64_t begin, int64_t end, float* columns) {
-  HWY_DYNAMIC_DISPATCH(WinogradInputInBlocks)(shape, image, begin, end, columns);
+  HWY_DYNAMIC_DISPATCH(WinogradInputInNchw8c)(shape, image, begin, end, columns);
 }
-void FinishTileRows(const Nchw8cTileRows& shape, const float* products, const Epilogue<float>& epilogue, int64_t begin,
+void FinishTileRows(const Nchw8cTileRows& shape, const float* matmuls, const Epilogue<float>& epilogue, int64_t begin,
                     int64_t end, float* image) {
-  HWY_DYNAMIC_DISPATCH(WinogradOutputInBlocks)(shape, products, epilogue, begin, end, image);
+  HWY_DYNAMIC_DISPATCH(WinogradOutputInNchw8c)(shape, matmuls, epilogue, begin, end, image);
 }
 
 }  // namespace tessera::cpu

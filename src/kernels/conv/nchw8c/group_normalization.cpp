@@ -3,7 +3,7 @@
 #include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/conv/nchw8c/groups.cpp"
+#define HWY_TARGET_INCLUDE "kernels/conv/nchw8c/group_normalization.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -104,7 +104,7 @@ void NormalizeGroup(const Nchw8cGroups& groups, const float* input, const float*
 
 }  // namespace
 
-void NormalizeInBlocks(const Nchw8cGroups& groups, const float* input, const float* scale, const float* bias,
+void NormalizeInNchw8c(const Nchw8cGroups& groups, const float* input, const float* scale, const float* bias,
                        float* output) {
   NormalizeGroup(groups, input, scale, bias, output);
 }
@@ -115,11 +115,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-HWY_EXPORT(NormalizeInBlocks);
+HWY_EXPORT(NormalizeInNchw8c);
 
 void NormalizeNchw8cGroup(const Nchw8cGroups& groups, const float* input, const float* scale, const float* bias,
                           float* output) {
-  HWY_DYNAMIC_DISPATCH(NormalizeInBlocks)(groups, input, scale, bias, output);
+  HWY_DYNAMIC_DISPATCH(NormalizeInNchw8c)(groups, input, scale, bias, output);
 }
 
 }  // namespace tessera::cpu

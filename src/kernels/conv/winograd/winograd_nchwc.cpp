@@ -3,14 +3,14 @@
 #include "kernels/vector/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/conv/winograd/winograd_nchw8c.cpp"
+#define HWY_TARGET_INCLUDE "kernels/conv/winograd/winograd_nchwc.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
 
 #include "kernels/conv/winograd/winograd-inl.h"
-#include "kernels/conv/winograd/winograd_nchw8c.h"
+#include "kernels/conv/winograd/winograd_nchwc.h"
 #include "kernels/elementwise/activate-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -24,7 +24,7 @@ struct Place {
   int64_t image, y, x;
 };
 
-Place PlaceOf(const Nchw8cWinograd& s, int64_t tile) {
+Place PlaceOf(const NchwcWinograd& s, int64_t tile) {
   const int64_t columns = s.x.tiles(), per_image = s.y.tiles() * columns;
   const int64_t in_image = tile % per_image;
   return {tile / per_image, s.y.first_pixel(in_image / columns), s.x.first_pixel(in_image % columns)};
@@ -54,7 +54,7 @@ HWY_INLINE void InputTile(D d, const Load& load, int64_t matrix, float* out) {
 }
 
 template <int kBlock>
-void InputBlocks(const Nchw8cWinograd& s, const Nchw8cTiles& tiles, const float* images, int64_t matrix, float* columns) {
+void InputBlocks(const NchwcWinograd& s, const NchwcTiles& tiles, const float* images, int64_t matrix, float* columns) {
   const hn::CappedTag<float, kBlock> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t row = s.width * kBlock;
@@ -85,7 +85,7 @@ void InputBlocks(const Nchw8cWinograd& s, const Nchw8cTiles& tiles, const float*
 }
 
 template <int kBlock>
-void OutputBlocks(const Nchw8cWinograd& s, const Nchw8cTiles& tiles, const float* products, int64_t matrix,
+void OutputBlocks(const NchwcWinograd& s, const NchwcTiles& tiles, const float* matmuls, int64_t matrix,
                   const Epilogue<float>& epilogue, float* images) {
   const hn::CappedTag<float, kBlock> d;
   using V = hn::Vec<decltype(d)>;
@@ -98,7 +98,7 @@ void OutputBlocks(const Nchw8cWinograd& s, const Nchw8cTiles& tiles, const float
       const int64_t corner = (at.image * (s.outputs / kBlock) + b) * s.y.size * row + at.y * row + at.x * kBlock;
       for (int64_t lane = 0; lane < kBlock; lane += lanes) {
         const int64_t channel = b * kBlock + lane;
-        const float* from = products + (tile - tiles.base) * s.outputs + channel;
+        const float* from = matmuls + (tile - tiles.base) * s.outputs + channel;
         V half[4][6];
 #pragma GCC unroll 6
         for (int j = 0; j < 6; ++j) {
@@ -128,13 +128,12 @@ void OutputBlocks(const Nchw8cWinograd& s, const Nchw8cTiles& tiles, const float
 
 }  // namespace
 
-void Nchw8cInput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* images, int64_t matrix,
-                 float* columns) {
+void NchwcInput(const NchwcWinograd& shape, const NchwcTiles& tiles, const float* images, int64_t matrix, float* columns) {
   (shape.block == 16 ? InputBlocks<16> : InputBlocks<8>)(shape, tiles, images, matrix, columns);
 }
-void Nchw8cOutput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* products, int64_t matrix,
-                  const Epilogue<float>& epilogue, float* images) {
-  (shape.block == 16 ? OutputBlocks<16> : OutputBlocks<8>)(shape, tiles, products, matrix, epilogue, images);
+void NchwcOutput(const NchwcWinograd& shape, const NchwcTiles& tiles, const float* matmuls, int64_t matrix,
+                 const Epilogue<float>& epilogue, float* images) {
+  (shape.block == 16 ? OutputBlocks<16> : OutputBlocks<8>)(shape, tiles, matmuls, matrix, epilogue, images);
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -143,17 +142,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-HWY_EXPORT(Nchw8cInput);
-HWY_EXPORT(Nchw8cOutput);
+HWY_EXPORT(NchwcInput);
+HWY_EXPORT(NchwcOutput);
 
-void TransformNchw8cInput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* images, int64_t matrix,
-                          float* columns) {
-  HWY_DYNAMIC_DISPATCH(Nchw8cInput)(shape, tiles, images, matrix, columns);
+void TransformNchwcInput(const NchwcWinograd& shape, const NchwcTiles& tiles, const float* images, int64_t matrix,
+                         float* columns) {
+  HWY_DYNAMIC_DISPATCH(NchwcInput)(shape, tiles, images, matrix, columns);
 }
 
-void TransformNchw8cOutput(const Nchw8cWinograd& shape, const Nchw8cTiles& tiles, const float* products, int64_t matrix,
-                           const Epilogue<float>& epilogue, float* images) {
-  HWY_DYNAMIC_DISPATCH(Nchw8cOutput)(shape, tiles, products, matrix, epilogue, images);
+void TransformNchwcOutput(const NchwcWinograd& shape, const NchwcTiles& tiles, const float* matmuls, int64_t matrix,
+                          const Epilogue<float>& epilogue, float* images) {
+  HWY_DYNAMIC_DISPATCH(NchwcOutput)(shape, tiles, matmuls, matrix, epilogue, images);
 }
 
 }  // namespace tessera::cpu
