@@ -11,14 +11,6 @@ namespace {
 
 using onnx::AttributeProto;
 
-onnx::SparseTensorProto ToSparseProto(const SparseTensor& sparse) {
-  onnx::SparseTensorProto proto;
-  *proto.mutable_values() = ToProto(sparse.values, "");
-  *proto.mutable_indices() = ToProto(sparse.indices, "");
-  for (int64_t dim : sparse.dense_shape) proto.add_dims(dim);
-  return proto;
-}
-
 /// Fills the message's field for each kind of attribute value.
 struct AttributeWriter {
   AttributeProto& proto;
@@ -30,7 +22,7 @@ struct AttributeWriter {
   void operator()(float value) const { proto.set_f(value); }
   void operator()(const std::string& value) const { proto.set_s(value); }
   void operator()(const Tensor& value) const { *proto.mutable_t() = ToProto(value, ""); }
-  void operator()(const SparseTensor& value) const { *proto.mutable_sparse_tensor() = ToSparseProto(value); }
+  void operator()(const SparseTensor& value) const { *proto.mutable_sparse_tensor() = ToProto(value); }
   void operator()(const TypeInfo& value) const { *proto.mutable_tp() = ToProto(value); }
   void operator()(const std::shared_ptr<Graph>& value) const { *proto.mutable_g() = ToProto(*value, capture, parts); }
   void operator()(const std::vector<int64_t>& values) const { proto.mutable_ints()->Add(values.begin(), values.end()); }

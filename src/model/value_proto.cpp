@@ -88,14 +88,6 @@ Value FromMap(const onnx::MapProto& proto, const TypeInfo& type) {
   return map;
 }
 
-onnx::SparseTensorProto ToProto(const SparseTensor& sparse) {
-  onnx::SparseTensorProto proto;
-  *proto.mutable_values() = ToProto(sparse.values, "");
-  *proto.mutable_indices() = ToProto(sparse.indices, "");
-  for (int64_t dim : sparse.dense_shape) proto.add_dims(dim);
-  return proto;
-}
-
 onnx::SequenceProto ToProto(const Sequence& sequence);
 
 onnx::MapProto ToProto(const Map& map) {
@@ -166,6 +158,14 @@ std::string Named(Message message, std::string_view name) {
 }
 
 }  // namespace
+
+onnx::SparseTensorProto ToProto(const SparseTensor& sparse) {
+  onnx::SparseTensorProto proto;
+  *proto.mutable_values() = ToProto(sparse.values, "");
+  *proto.mutable_indices() = ToProto(sparse.indices, "");
+  for (int64_t dim : sparse.dense_shape) proto.add_dims(dim);
+  return proto;
+}
 
 Value ParseValue(std::span<const std::byte> bytes, const TypeInfo& type) {
   switch (type.kind) {

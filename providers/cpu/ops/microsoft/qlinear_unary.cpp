@@ -3,10 +3,10 @@
 
 #include <cmath>
 
+#include "cpu/ops/microsoft/byte_table.h"
 #include "cpu/ops/microsoft/quantized_scalar.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
-#include "kernels/quantize/lookup.h"
 #include "ops/activation/activation.h"
 
 namespace tessera::cpu {
@@ -29,11 +29,7 @@ class QLinearUnary : public Kernel {
       const float clamped = result >= low ? std::min(result, high) : low;  // NaN as the lowest
       table[value] = static_cast<uint8_t>(static_cast<int>(clamped));
     }
-    const auto* from = static_cast<const uint8_t*>(x.raw());
-    auto* to = static_cast<uint8_t*>(y->mutable_raw());
-    context.threads().ParallelFor(x.num_elements(), 0.3, [&](int64_t begin, int64_t end) {
-      LookUpBytes(table, from + begin, end - begin, to + begin);
-    });
+    LookUp(context, table, x, *y);
   }
 
  protected:

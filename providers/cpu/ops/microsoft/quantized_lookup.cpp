@@ -1,10 +1,10 @@
 // QuantizedLookup, of the optimizer alone: a table of bytes, looked up by the bytes of a tensor.
 
 #include "base/check.h"
+#include "cpu/ops/microsoft/byte_table.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "graph/private_names.h"
-#include "kernels/quantize/lookup.h"
 
 namespace tessera::cpu {
 namespace {
@@ -19,12 +19,7 @@ class QuantizedLookup final : public Kernel {
     Require(held.num_elements() == 256, "the table has {} values, 256 are expected", held.num_elements());
     Tensor* y = context.output(0, x.shape());
     if (y == nullptr) return;
-    const auto* table = held.data<uint8_t>();
-    const auto* from = static_cast<const uint8_t*>(x.raw());
-    auto* to = static_cast<uint8_t*>(y->mutable_raw());
-    context.threads().ParallelFor(x.num_elements(), 0.3, [&](int64_t begin, int64_t end) {
-      LookUpBytes(table, from + begin, end - begin, to + begin);
-    });
+    LookUp(context, held.data<uint8_t>(), x, *y);
   }
 };
 
