@@ -47,7 +47,8 @@ Entry WithoutEffect(std::string_view name) {
           std::monostate()};
 }
 
-std::vector<Entry> MakeEntries() {
+/// What is computed in, who computes it, and what it may take.
+std::vector<Entry> ComputeEntries() {
   OptionSchema precision = {"session.precision", OptionType::kEnum, NameOf(Precision::kFloat32),
                             "what matmuls may be computed in: f32 (the model's types), bf16, bf16-weights (constants "
                             "alone are rounded), fp16, int8-dynamic "
@@ -78,6 +79,12 @@ std::vector<Entry> MakeEntries() {
             "most bytes of host memory that all runs under way may take for values; 0: no limit; empty: 1 GiB and 256 "
             "times the size of the "
             "model's files and of the runs' inputs"),
+  };
+}
+
+/// Threads of the session's own pools.
+std::vector<Entry> ThreadEntries() {
+  return {
       Flag("session.intra_op.allow_spinning", &SessionConfig::allow_spinning,
            "threads look for work for a moment before they sleep", "1"),
       {{"session.intra_op.spin_duration_us",
@@ -93,6 +100,12 @@ std::vector<Entry> MakeEntries() {
       {{kAffinitiesKey, OptionType::kString, "",
         "processors, numbered from 1, of each thread but the caller's, such as \"1,2;3-4\" for two threads"},
        &SessionConfig::affinities},
+  };
+}
+
+/// What is read and written, shared and refused.
+std::vector<Entry> FileEntries() {
+  return {
       {{"session.optimized_model_external_initializers_file_name", OptionType::kString, "",
         "file beside the optimized model that its large weights are written to; empty: they lie in the model"},
        &SessionConfig::optimized_weights_file},
@@ -122,6 +135,12 @@ std::vector<Entry> MakeEntries() {
        &SessionConfig::context_file_path},
       Flag("session.context_embed_mode", &SessionConfig::context_embed,
            "that file holds the model's constants, too, instead of naming their place in the model's files"),
+  };
+}
+
+/// Of programs written for ONNX Runtime.
+std::vector<Entry> EntriesWithoutEffect() {
+  return {
       WithoutEffect("session.inter_op.allow_spinning"),
       WithoutEffect("session.dynamic_block_base"),
       WithoutEffect("session.use_device_allocator_for_initializers"),
@@ -133,6 +152,13 @@ std::vector<Entry> MakeEntries() {
       WithoutEffect("optimization.minimal_build_optimizations"),
       WithoutEffect("mlas.enable_gemm_fastmath_arm64_bfloat16"),
   };
+}
+
+std::vector<Entry> MakeEntries() {
+  std::vector<Entry> entries;
+  for (const auto& part : {ComputeEntries(), ThreadEntries(), FileEntries(), EntriesWithoutEffect()})
+    entries.insert(entries.end(), part.begin(), part.end());
+  return entries;
 }
 
 const std::vector<Entry>& Entries() {

@@ -62,6 +62,27 @@ HWY_INLINE void StoreSums(D d, V a, V b, V c, V e, T* HWY_RESTRICT to) {
   }
 }
 
+/// Of k elements each.
+inline T Dot(const T* x, const T* b, int64_t k) {
+  const D d;
+  V s[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  int64_t p = 0;
+  while (p + 4 * kLanes <= k) {
+    if (p != 0) CancellationPoint();
+    for (const int64_t end = std::min(k, p + kLongRow); p + 4 * kLanes <= end; p += 4 * kLanes) {
+#pragma GCC unroll 4
+      for (int u = 0; u < 4; ++u) {
+        s[u] = hn::MulAdd(hn::LoadU(d, x + p + u * kLanes), hn::LoadU(d, b + p + u * kLanes), s[u]);
+      }
+    }
+  }
+  for (; p < k; p += kLanes) {
+    const int64_t left = std::min<int64_t>(k - p, kLanes);
+    s[0] = hn::MulAdd(LoadFirst(d, x + p, left), LoadFirst(d, b + p, left), s[0]);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s[0], s[1]), hn::Add(s[2], s[3]))));
+}
+
 /// One row times transposed B: a dot product per column, four columns at a time so that x is loaded once.
 void Dots(const GemmProblem<T>& args, int64_t n0, int64_t n1) {
   const D d;
@@ -111,24 +132,7 @@ void Dots(const GemmProblem<T>& args, int64_t n0, int64_t n1) {
   }
   for (; n < n1; ++n) {
     look.Pass(k);
-    const T* b = args.rhs.data + n * args.rhs.col;
-    V s[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-    int64_t p = 0;
-    while (p + 4 * kLanes <= k) {
-      if (p != 0) CancellationPoint();
-      for (const int64_t end = std::min(k, p + kLongRow); p + 4 * kLanes <= end; p += 4 * kLanes) {
-#pragma GCC unroll 4
-        for (int u = 0; u < 4; ++u) {
-          s[u] = hn::MulAdd(hn::LoadU(d, args.lhs.data + p + u * kLanes), hn::LoadU(d, b + p + u * kLanes), s[u]);
-        }
-      }
-    }
-    for (; p < k; p += kLanes) {
-      const int64_t left = std::min<int64_t>(k - p, kLanes);
-      s[0] = hn::MulAdd(LoadFirst(d, args.lhs.data + p, left), LoadFirst(d, b + p, left), s[0]);
-    }
-    args.out.data[n] =
-        FinishOne(args, hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s[0], s[1]), hn::Add(s[2], s[3])))), n);
+    args.out.data[n] = FinishOne(args, Dot(args.lhs.data, args.rhs.data + n * args.rhs.col, k), n);
   }
 }
 

@@ -137,6 +137,15 @@ HWY_INLINE void NextRow(const float*& row, int64_t row_size) {
 #endif
 }
 
+/// What reaches past a short row is overwritten by the next.
+HWY_INLINE void StoreUpToEnd(V v, const float* end, float* to) {
+  const D d;
+  if (end - to >= kLanes) return hn::StoreU(v, d, to);
+  HWY_ALIGN float tail[kLanes];
+  hn::Store(v, d, tail);
+  std::copy_n(tail, end - to, to);
+}
+
 /// R output rows by N vectors at columns x[]. `weights`: each repeated over a vector, column after column of the kernel.
 template <int K, int S, int R, int N>
 HWY_INLINE void Tile(const BandLayout& layout, const float* band, const float* weights, const BandOut& target, int64_t row,
@@ -189,14 +198,7 @@ HWY_INLINE void Tile(const BandLayout& layout, const float* band, const float* w
     for (int j = 0; j < N; ++j) {
       V v = acc[0][r][j];
       if constexpr (kParts == 2) v = hn::Add(v, acc[1][r][j]);
-      float* to = target.out + (row + r) * target.width + x[j];
-      if (target.end - to >= kLanes) {  // what reaches past a short row is overwritten by the next
-        hn::StoreU(v, d, to);
-      } else {
-        HWY_ALIGN float tail[kLanes];
-        hn::Store(v, d, tail);
-        std::copy_n(tail, target.end - to, to);
-      }
+      StoreUpToEnd(v, target.end, target.out + (row + r) * target.width + x[j]);
     }
   }
 }

@@ -283,6 +283,13 @@ HWY_INLINE void StoreTotals(const VF (&total)[kTogether][kRows], int64_t row, co
   }
 }
 
+/// `count` bytes, fewer than a vector has, and zeros.
+HWY_INLINE V8 LoadLast(const uint8_t* from, int64_t count) {
+  HWY_ALIGN uint8_t last[kVectorBytes] = {};
+  std::memcpy(last, from, static_cast<size_t>(count));
+  return hn::Load(D8(), last);
+}
+
 /// `blocks` is BlocksOfLanes(), and of pairs `paired_blocks`.
 template <class Form, int kTogether, int kRows, class Indices>
 HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indices blocks, Indices paired_blocks,
@@ -337,11 +344,7 @@ HWY_INLINE void MultiplyRows(const NBitsWeights& w, const QuantizedRows& a, Indi
   }
   if (byte < row_bytes) {
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < kTogether; ++i) {
-      HWY_ALIGN uint8_t last[kVectorBytes] = {};
-      std::memcpy(last, quantized + i * row_bytes + byte, static_cast<size_t>(row_bytes - byte));
-      bytes[0][i] = hn::Load(d8, last);
-    }
+    for (int64_t i = 0; i < kTogether; ++i) bytes[0][i] = LoadLast(quantized + i * row_bytes + byte, row_bytes - byte);
     add(byte, bytes, shared, blocks);
   }
   if (const int origin = OriginOf<Form>(w); !w.has_common_zero() || w.common_zero != origin) {
