@@ -6,12 +6,12 @@
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "cpu/ops/nn/nchw8c_layout.h"
+#include "kernels/conv/choose/costs.h"
 
 namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kPaddedRoundBytes = int64_t{8} << 20;  // padded input per round of images
-constexpr double kProductNs = 1.0 / 45;
 
 /// How the pixels and the block groups of an image are split among threads.
 struct Split {
@@ -22,6 +22,7 @@ struct Split {
 Split ChooseSplit(const Nchw8cGemm& gemm, int64_t images, int64_t threads) {
   const int64_t groups = BlockGroups(gemm.output_blocks);
   if (threads == 1) return {1, 1};
+  const double product_ns = ConvCostsHere().product_ns;
   Split best{1, 1};
   double best_cost = 1e300;
   for (int64_t group_parts = 1; group_parts <= std::min(groups, 4 * threads); ++group_parts) {
@@ -30,7 +31,7 @@ Split ChooseSplit(const Nchw8cGemm& gemm, int64_t images, int64_t threads) {
       const double pixels = static_cast<double>(CeilDiv(CeilDiv(gemm.pixels, pixel_parts), 6) * 6);
       const double outputs = static_cast<double>(CeilDiv(groups, group_parts) * 2 * kChannelBlock);
       const double depth = static_cast<double>(gemm.depth);
-      const double task = 300 + depth * (pixels * outputs * kProductNs + outputs * 0.25 + pixels * 0.1);
+      const double task = 300 + depth * (pixels * outputs * product_ns + outputs * 0.25 + pixels * 0.1);
       const double cost = static_cast<double>(CeilDiv(pixel_parts * group_parts * images, threads)) * task;
       if (cost < best_cost) {
         best = {pixel_parts, group_parts};
