@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/load_limits.h"
 #include "model/proto.h"
+#include "model/sparse_proto.h"
 
 namespace tessera {
 namespace {

@@ -65,7 +65,7 @@ TEST(UnknownAttributesTest, AreIgnored) {
     return std::vector<float>(y.data<float>(), y.data<float>() + y.num_elements());
   };
   const std::vector<float> plain = convolutions([](auto&) {});
-  for (const char* number : {"plain_input", "block_input", "channels", "has_residual", "alpha", "__mark"})
+  for (const char* number : {"plain_input", "from_nchw", "channels", "has_residual", "alpha", "__mark"})
     EXPECT_EQ(convolutions([&](auto& node) { testing::Int(node, number, 1); }), plain) << number;
   for (const char* activation : {"Sigmoid", "PRelu", "nothing"})
     EXPECT_EQ(convolutions([&](auto& node) { testing::Text(node, "activation", activation); }), plain) << activation;

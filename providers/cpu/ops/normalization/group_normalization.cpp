@@ -1,11 +1,11 @@
 // InstanceNormalization: versions 1, 6, 22. GroupNormalization: version 18 (scale and bias for each group), 21 (for each
 // channel).
 
+#include "ops/normalization/group_normalization.h"
 #include "cpu/engine/normalize.h"
 #include "cpu/ops/ops.h"
 #include "cpu/types.h"
 #include "kernels/normalize/normalize.h"
-#include "ops/normalization/group_normalization.h"
 
 namespace tessera::cpu {
 namespace {
