@@ -1,7 +1,6 @@
 #pragma once
 
-// What is true of an operator whoever computes it, a row each: passes and providers ask here rather than keep
-// lists.
+// What is true of an operator whoever computes it, a row each: passes and providers ask here rather than keep lists.
 
 #include <cstdint>
 
@@ -29,6 +28,8 @@ class OpTraits {
   constexpr OpTraits(OpTrait trait) : bits_(static_cast<uint16_t>(trait)) {}  // NOLINT: a trait is a set of one
   constexpr OpTraits operator|(OpTraits other) const { return OpTraits(static_cast<uint16_t>(bits_ | other.bits_)); }
   constexpr bool Has(OpTrait trait) const { return (bits_ & static_cast<uint16_t>(trait)) != 0; }
+  /// Each result comes from the operands' elements at its place.
+  constexpr bool IsElementwise() const { return Has(OpTrait::kUnary) || Has(OpTrait::kBroadcasts); }
 
  private:
   constexpr explicit OpTraits(uint16_t bits) : bits_(bits) {}

@@ -90,8 +90,7 @@ std::span<const size_t> QuantizedInputs(const Node& node) {
 
 bool IsRealFunction(const Graph& graph, const Node& node) {
   const OpTraits traits = TraitsOf(graph, node);
-  return traits.Has(OpTrait::kReal) && (traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts)) &&
-         HasOneOutput(node);
+  return traits.Has(OpTrait::kReal) && traits.IsElementwise() && HasOneOutput(node);
 }
 
 bool AreFunctionsOfOne(const Graph& graph, ValueIndex a, ValueIndex b) {

@@ -35,12 +35,6 @@ std::optional<Merge> MergeBefore(const Graph& graph, ValueIndex value) {
   return Merge{reshape->index, source, *from};
 }
 
-/// Of one operand, or of several that broadcast.
-bool IsElementwise(const Graph& graph, const Node& node) {
-  const OpTraits traits = TraitsOf(graph, node);
-  return traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts);
-}
-
 class ReshapeSinking final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext&) override {
@@ -103,7 +97,7 @@ class ReshapeSinking final : public NodeRewrite {
       return true;
     }
     const bool is_matmul = IsOp(node, "MatMul");
-    if (!is_matmul && !IsElementwise(graph, node)) return false;
+    if (!is_matmul && !TraitsOf(graph, node).IsElementwise()) return false;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueIndex input) {
       const auto shape = input == kNone ? std::nullopt : StaticShapeOf(graph, input);
       if (!shape || !HasElements(*shape)) return false;

@@ -227,8 +227,7 @@ double FlopsOf(const Node& node, Shapes inputs, Shapes outputs) {
   if (const Row* row = FindRow(node.op_type); row != nullptr) return row->count(node, inputs, outputs);
   const OpTraits traits = TraitsOf(node);
   if (traits.Has(OpTrait::kReduces)) return At(inputs, 0) == nullptr ? 0 : Elements(*inputs[0]);
-  const bool computes = traits.Has(OpTrait::kUnary) || traits.Has(OpTrait::kBroadcasts);
-  return computes ? PerResult(node, inputs, outputs) : 0;
+  return traits.IsElementwise() ? PerResult(node, inputs, outputs) : 0;
 }
 
 }  // namespace tessera
