@@ -277,7 +277,7 @@ void Nchw8cDense::RunImages(KernelContext& context, const Nchw8cGemm& first, int
   const int64_t groups = BlockGroups(first.output_blocks);
   const int64_t parts = split.pixels * split.groups;
   const double work = static_cast<double>(first.pixels) * static_cast<double>(group_outputs()) *
-                      static_cast<double>(depth()) * kProductNs / static_cast<double>(parts);
+                      static_cast<double>(depth()) * ConvCostsHere().product_ns / static_cast<double>(parts);
   context.threads().ParallelFor(images * group_ * parts, work, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const Nchw8cGemm gemm = Part(first, i / parts / group_, i / parts % group_, packed, image_size);

@@ -8,6 +8,7 @@
 #include "base/rounding.h"
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/nchw8c_layout.h"
+#include "cpu/ops/nn/winograd_rows.h"
 #include "kernels/conv/winograd/fit.h"
 #include "kernels/conv/winograd/winograd.h"
 
@@ -206,17 +207,8 @@ int64_t ChooseNchw8cRows(const Nchw8cTileRows& slice, int64_t slices, int64_t th
   const int64_t row_blocks = slice.form.planes() * slice.summed_blocks() + slice.form.points() * slice.output_blocks;
   const int64_t bytes = int64_t{sizeof(float)} * kChannelBlock * row_blocks * slice.x.tiles();
   const int64_t most = std::max(kNchw8cBytes / bytes, CeilDiv(kFewestTiles, slice.x.tiles()));
-  int64_t best = 1;
-  int64_t best_cost = INT64_MAX;
-  for (int64_t rows = 1; rows <= std::min(most, slice.end_row); ++rows) {
-    const int64_t blocks = slices * CeilDiv(slice.end_row, rows);
-    const int64_t cost = CeilDiv(blocks, threads) * (rows * slice.x.tiles() + kReadTiles);
-    if (cost <= best_cost) {
-      best = rows;
-      best_cost = cost;
-    }
-  }
-  return best;
+  return RowsOfLeastCost(slices, slice.end_row, most, threads,
+                         [&](int64_t rows) { return rows * slice.x.tiles() + kReadTiles; });
 }
 
 /// How far before the image the first tile's inputs begin.

@@ -8,6 +8,7 @@
 #include "base/weight_memory.h"
 #include "cpu/ops/nn/winograd_1d.h"
 #include "cpu/ops/nn/winograd_matmuls.h"
+#include "cpu/ops/nn/winograd_rows.h"
 #include "kernels/conv/winograd/winograd_1d.h"
 #include "runtime/memory/packed_store.h"
 
@@ -132,20 +133,12 @@ int64_t ChooseRows(const WinogradBlock& image, int64_t batch, int64_t threads) {
   constexpr int64_t kFewestColumns = 48, kReadColumns = 12;  // reading the weights once more costs so many columns
   const int64_t bytes = kWinogradPoints * int64_t{sizeof(float)} * (image.channels + image.outputs) * image.tiles_x();
   const int64_t most = std::max(kBlockBytes / bytes, CeilDiv(kFewestColumns, image.tiles_x()));
-  int64_t best = 1;
-  int64_t best_cost = INT64_MAX;
-  for (int64_t rows = 1; rows <= std::min(most, image.end_row); ++rows) {
-    const int64_t blocks = batch * CeilDiv(image.end_row, rows);
+  return RowsOfLeastCost(batch, image.end_row, most, threads, [&](int64_t rows) {
     const int64_t panels = CeilDiv(rows * image.tiles_x(), kColumnsTogether);
     const int64_t columns =
         panels * kColumnsTogether + panels % 2 * kColumnsTogether / 2;  // half a panel is not half the work
-    const int64_t cost = CeilDiv(blocks, threads) * (columns + kReadColumns);
-    if (cost <= best_cost) {
-      best = rows;
-      best_cost = cost;
-    }
-  }
-  return best;
+    return columns + kReadColumns;
+  });
 }
 
 }  // namespace
