@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "kernels/transpose/transpose_square-inl.h"
+#include "kernels/vector/load_first-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -41,7 +42,6 @@ inline void SpreadPixels(const float* const* planes, int64_t first, int64_t coun
         __builtin_prefetch(reinterpret_cast<const char*>(planes[r] + first + i) + kPlaneBytesAhead);
       }
     } else {
-      const auto mask = hn::FirstN(d, static_cast<size_t>(left));
 #pragma GCC unroll 16
       for (int64_t r = 0; r < kPlaneLanes; ++r) rows[r] = hn::MaskedLoad(mask, d, planes[r] + first + i);
     }
@@ -66,14 +66,13 @@ inline void GatherPixels(const float* from, int64_t count, float* const* outputs
 #pragma GCC unroll 16
     for (int64_t r = 0; r < kPlaneLanes; ++r) rows[r] = hn::Load(d, from + (i + r) * kPlaneLanes);
     TransposeSquare(rows);
-    const auto mask = hn::FirstN(d, static_cast<size_t>(left));
 #pragma GCC unroll 16
     for (int64_t r = 0; r < kPlaneLanes; ++r) {
       if (r >= planes) break;
       if (left == kPlaneLanes) {
         hn::StoreU(rows[r], d, outputs[r] + first + i);
       } else {
-        hn::BlendedStore(rows[r], mask, d, outputs[r] + first + i);
+        StoreFirst(d, rows[r], outputs[r] + first + i, left);
       }
     }
   }
