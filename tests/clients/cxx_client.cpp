@@ -68,15 +68,17 @@ std::string Bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-void Sessions(const Ort::Env& env) {
+Ort::SessionOptions ConfiguredOptions() {
   Ort::SessionOptions options;
   options.SetIntraOpNumThreads(2).SetInterOpNumThreads(1).SetGraphOptimizationLevel(ORT_ENABLE_EXTENDED);
   options.SetExecutionMode(ORT_SEQUENTIAL).EnableMemPattern().EnableCpuMemArena().SetLogId("cxx").SetLogSeverityLevel(3);
   options.AddConfigEntry("session.set_denormal_as_zero", "0").AddConfigEntry("made.up", "value");
   std::printf("config: %s %s %d\n", options.GetConfigEntry("made.up").c_str(),
               options.GetConfigEntryOrDefault("absent", "default").c_str(), options.HasConfigEntry("absent"));
-  const Ort::SessionOptions copy = options.Clone();
-  Ort::Session session(env, (models + "/add.onnx").c_str(), copy);
+  return options;
+}
+
+void InputsAndOutputs(const Ort::Session& session) {
   Ort::AllocatorWithDefaultOptions allocator;
   for (size_t i = 0; i < session.GetInputCount(); ++i) {
     const auto name = session.GetInputNameAllocated(i, allocator);
@@ -88,6 +90,10 @@ void Sessions(const Ort::Env& env) {
   }
   for (const std::string& name : session.GetInputNames()) std::printf("input %s\n", name.c_str());
   std::printf("%zu overridable\n", session.GetOverridableInitializerCount());
+}
+
+void Metadata(const Ort::Session& session) {
+  Ort::AllocatorWithDefaultOptions allocator;
   const Ort::ModelMetadata metadata = session.GetModelMetadata();
   std::printf("metadata: %s %s %s %s %s %lld\n", metadata.GetProducerNameAllocated(allocator).get(),
               metadata.GetGraphNameAllocated(allocator).get(), metadata.GetDomainAllocated(allocator).get(),
@@ -97,51 +103,66 @@ void Sessions(const Ort::Env& env) {
     std::printf("metadata %s: %s\n", key.get(), metadata.LookupCustomMetadataMapAllocated(key.get(), allocator).get());
   }
   std::printf("no such key: %d\n", metadata.LookupCustomMetadataMapAllocated("none", allocator) == nullptr);
+}
 
-  std::vector<Ort::Value> inputs;
-  inputs.push_back(View(left));
-  inputs.push_back(View(right));
-  const auto results = session.Run(Ort::RunOptions{nullptr}, kInputs, inputs.data(), 2, kOutputs, 1);
+void Runs(Ort::Session& session) {
+  Ort::Value inputs[] = {View(left), View(right)};
+  const auto results = session.Run(Ort::RunOptions{nullptr}, kInputs, inputs, 2, kOutputs, 1);
   PrintFloats("run", results[0]);
   float sums[6] = {};
   Ort::Value given = View(sums);
-  session.Run(Ort::RunOptions(), kInputs, inputs.data(), 2, kOutputs, &given, 1);
+  session.Run(Ort::RunOptions(), kInputs, inputs, 2, kOutputs, &given, 1);
   PrintFloats("run into", given);
+}
 
+void SessionsFromBytes(const Ort::Env& env) {
+  Ort::Value inputs[] = {View(left), View(right)};
   const std::string bytes = Bytes(models + "/add.onnx");
   Ort::Session from_bytes(env, bytes.data(), bytes.size(), Ort::SessionOptions());
-  PrintFloats("from bytes", from_bytes.Run({}, kInputs, inputs.data(), 2, kOutputs, 1)[0]);
+  PrintFloats("from bytes", from_bytes.Run({}, kInputs, inputs, 2, kOutputs, 1)[0]);
   Ort::PrepackedWeightsContainer prepacked;
   Ort::Session shared(env, bytes.data(), bytes.size(), Ort::SessionOptions(), prepacked);
-  PrintFloats("prepacked", shared.Run({}, kInputs, inputs.data(), 2, kOutputs, 1)[0]);
+  PrintFloats("prepacked", shared.Run({}, kInputs, inputs, 2, kOutputs, 1)[0]);
+}
 
+void RunsWithOptions(Ort::Session& session) {
+  Ort::Value inputs[] = {View(left), View(right)};
   Ort::RunOptions run;
   run.SetRunLogSeverityLevel(4).SetRunLogVerbosityLevel(1).SetRunTag("tag").AddConfigEntry("a", "b");
   std::printf("run options: %d %d %s %s\n", run.GetRunLogSeverityLevel(), run.GetRunLogVerbosityLevel(), run.GetRunTag(),
               run.GetConfigEntry("a"));
   run.SetTerminate();
-  Code("terminated", [&] { session.Run(run, kInputs, inputs.data(), 2, kOutputs, 1); });
+  Code("terminated", [&] { session.Run(run, kInputs, inputs, 2, kOutputs, 1); });
   run.UnsetTerminate();
-  Code("no longer", [&] { session.Run(run, kInputs, inputs.data(), 2, kOutputs, 1); });
-  Code("one input", [&] { session.Run(run, kInputs, inputs.data(), 1, kOutputs, 1); });
+  Code("no longer", [&] { session.Run(run, kInputs, inputs, 2, kOutputs, 1); });
+  Code("one input", [&] { session.Run(run, kInputs, inputs, 1, kOutputs, 1); });
   const char* const unknown[] = {"Z"};
-  Code("unknown output", [&] { session.Run(run, kInputs, inputs.data(), 2, unknown, 1); });
+  Code("unknown output", [&] { session.Run(run, kInputs, inputs, 2, unknown, 1); });
+}
+
+void SessionsThatFail(const Ort::Env& env) {
   Code("missing file", [&] { Ort::Session(env, "/none/such.onnx", Ort::SessionOptions()); });
   Code("garbage", [&] { Ort::Session(env, "garbage!", 8, Ort::SessionOptions()); });
   Code("optimization level 7",
        [&] { Ort::SessionOptions().SetGraphOptimizationLevel(static_cast<GraphOptimizationLevel>(7)); });
+}
+
+void MemoryOfValues(const Ort::Session& session) {
   for (const auto& info : session.GetMemoryInfoForInputs()) std::printf("input in %s\n", info.GetAllocatorName().c_str());
   for (const auto& info : session.GetMemoryInfoForOutputs()) std::printf("output in %s\n", info.GetAllocatorName().c_str());
+}
 
+void RunsAsync(Ort::Session& session) {
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
     bool done = false;
   } state;
+  Ort::Value inputs[] = {View(left), View(right)};
   std::vector<Ort::Value> outputs;
   outputs.emplace_back(nullptr);
   session.RunAsync(
-      Ort::RunOptions{nullptr}, kInputs, inputs.data(), 2, kOutputs, outputs.data(), 1,
+      Ort::RunOptions{nullptr}, kInputs, inputs, 2, kOutputs, outputs.data(), 1,
       [](void* user, OrtValue** /*outputs*/, size_t count, OrtStatusPtr status) {
         auto& shared_state = *static_cast<Shared*>(user);
         std::printf("async: %zu %d\n", count, Ort::Status(status).IsOK());
@@ -153,6 +174,20 @@ void Sessions(const Ort::Env& env) {
   std::unique_lock lock(state.mutex);
   state.changed.wait(lock, [&] { return state.done; });
   PrintFloats("async", outputs[0]);
+}
+
+void Sessions(const Ort::Env& env) {
+  const Ort::SessionOptions options = ConfiguredOptions();
+  const Ort::SessionOptions copy = options.Clone();
+  Ort::Session session(env, (models + "/add.onnx").c_str(), copy);
+  InputsAndOutputs(session);
+  Metadata(session);
+  Runs(session);
+  SessionsFromBytes(env);
+  RunsWithOptions(session);
+  SessionsThatFail(env);
+  MemoryOfValues(session);
+  RunsAsync(session);
 }
 
 void Bindings(const Ort::Env& env) {
@@ -233,7 +268,7 @@ void Allocators(Ort::Env& env) {
   Code("memory by no name", [] { Ort::MemoryInfo("Nothing", OrtDeviceAllocator, 0, OrtMemTypeDefault); });
 }
 
-void Values() {
+void Strings() {
   Ort::AllocatorWithDefaultOptions allocator;
   Ort::Value strings = Ort::Value::CreateTensor(allocator, kShape, 2, ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING);
   const char* const texts[] = {"one", "zwei", "", "vier", "five", "six"};
@@ -246,12 +281,18 @@ void Values() {
   std::printf("\n");
   Code("strings over memory",
        [&] { Ort::Value::CreateTensor(Cpu(), left, sizeof(left), kShape, 2, ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING); });
+}
+
+void Tensors() {
   Code("too little memory", [&] { Ort::Value::CreateTensor<float>(Cpu(), left, 2, kShape, 2); });
   Ort::Value value = View(left);
   const std::vector<int64_t> at = {1, 2};
   std::printf("at: %g, %zu bytes, %d\n", value.At<float>(at), value.GetTensorSizeInBytes(), value.IsTensor());
   PrintType("tensor", value.GetTypeInfo());
+}
 
+void Sequences() {
+  Ort::AllocatorWithDefaultOptions allocator;
   std::vector<Ort::Value> several;
   several.push_back(View(left));
   several.push_back(View(right));
@@ -260,7 +301,10 @@ void Values() {
   PrintType("sequence", sequence.GetTypeInfo());
   PrintFloats("its second", sequence.GetValue(1, allocator));
   Code("its third", [&] { sequence.GetValue(2, allocator); });
+}
 
+void Maps() {
+  Ort::AllocatorWithDefaultOptions allocator;
   int64_t keys[] = {3, 5};
   float numbers[] = {0.5F, 0.25F};
   const int64_t two[] = {2};
@@ -271,7 +315,10 @@ void Values() {
               static_cast<long long>(map.GetValue(0, allocator).GetTensorData<int64_t>()[1]));
   PrintType("map", map.GetTypeInfo());
   PrintFloats("its values", map.GetValue(1, allocator));
+}
 
+void SparseTensors() {
+  Ort::AllocatorWithDefaultOptions allocator;
   const int64_t dense[] = {3, 3};
   Ort::Value::Shape shape{dense, 2};
   float some[] = {7, 8};
@@ -290,7 +337,9 @@ void Values() {
   std::printf("csr: format %d, %zu values\n", csr.GetSparseFormat(),
               csr.GetSparseTensorValuesTypeAndShapeInfo().GetElementCount());
   PrintType("sparse", csr.GetTypeInfo());
+}
 
+void HalvesAndPairs() {
   const Ort::Float16_t half(1.5F);
   const Ort::BFloat16_t brain(2.5F);
   std::printf("halves: %g %g\n", half.ToFloat(), brain.ToFloat());
@@ -299,6 +348,15 @@ void Values() {
   pairs.Add("a", "1");
   pairs.Remove("b");
   std::printf("pairs: %s %d\n", pairs.GetValue("a"), pairs.GetValue("b") == nullptr);
+}
+
+void Values() {
+  Strings();
+  Tensors();
+  Sequences();
+  Maps();
+  SparseTensors();
+  HalvesAndPairs();
 }
 
 void Providers(Ort::Env& env) {
