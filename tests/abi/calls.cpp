@@ -227,112 +227,134 @@ void Tensors() {
   api->ReleaseMemoryInfo(info);
 }
 
-/// Runs the model of A and B; null names or values are left out.
-OrtStatusPtr RunAdd(OrtSession* session, std::initializer_list<const char*> names,
-                    std::initializer_list<const OrtValue*> values, std::initializer_list<const char*> outputs,
-                    OrtValue** results, const OrtRunOptions* options = nullptr) {
-  return api->Run(session, options, names.begin(), values.begin(), names.size(), outputs.begin(), outputs.size(), results);
-}
-
-void Runs() {
+/// A session that adds A and B, and values for its runs.
+struct Adding {
   OrtSession* session = Session(tiny::Add(false, true));
   float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {10, 20, 30, 40, 50, 60}, c[6] = {};
-  OrtValue* A = Floats(a, {2, 3});
-  OrtValue* B = Floats(b, {2, 3});
-  OrtValue* C = Floats(c, {2, 3});
-  OrtValue* flat = Floats(a, {6});
-  OrtValue* wide = Floats(a, {3, 2});
-  const auto run = [&](const char* call, OrtStatusPtr status, OrtValue** results, int count) {
-    Print(call, status);
-    for (int i = 0; i < count; ++i) {
-      if (results[i] != C) api->ReleaseValue(results[i]);
-      results[i] = nullptr;
+  OrtValue *A = Floats(a, {2, 3}), *B = Floats(b, {2, 3}), *C = Floats(c, {2, 3});
+  OrtValue *flat = Floats(a, {6}), *wide = Floats(a, {3, 2});
+
+  Adding() = default;
+  Adding(const Adding&) = delete;
+  Adding& operator=(const Adding&) = delete;
+  ~Adding() {
+    for (OrtValue* value : {A, B, C, flat, wide}) api->ReleaseValue(value);
+    api->ReleaseSession(session);
+  }
+
+  /// Prints what a run answers, with `given` as its first output; what it makes is released.
+  void Run(const char* call, std::initializer_list<const char*> names, std::initializer_list<const OrtValue*> values,
+           std::initializer_list<const char*> outputs, const OrtRunOptions* options = nullptr,
+           OrtValue* given = nullptr) const {
+    OrtValue* results[2] = {given, nullptr};
+    Print(call, api->Run(session, options, names.begin(), values.begin(), names.size(), outputs.begin(), outputs.size(),
+                         results));
+    for (OrtValue* result : results) {
+      if (result != given) api->ReleaseValue(result);
     }
-  };
-  OrtValue* out[2] = {};
-  run("run", RunAdd(session, {"A", "B"}, {A, B}, {"C"}, out), out, 1);
-  run("run with inputs in another order", RunAdd(session, {"B", "A"}, {B, A}, {"D", "C"}, out), out, 2);
-  run("run with an unknown input", RunAdd(session, {"A", "X"}, {A, B}, {"C"}, out), out, 1);
-  run("run with an unknown output", RunAdd(session, {"A", "B"}, {A, B}, {"X"}, out), out, 1);
-  run("run with a null input", RunAdd(session, {"A", "B"}, {A, nullptr}, {"C"}, out), out, 1);
-  run("run with no outputs", RunAdd(session, {"A", "B"}, {A, B}, {}, out), out, 0);
-  run("run with an input missing", RunAdd(session, {"A"}, {A}, {"C"}, out), out, 1);
-  run("run with another rank", RunAdd(session, {"A", "B"}, {A, flat}, {"C"}, out), out, 1);
-  run("run with another shape", RunAdd(session, {"A", "B"}, {A, wide}, {"C"}, out), out, 1);
-  run("run with an output twice", RunAdd(session, {"A", "B"}, {A, B}, {"C", "C"}, out), out, 2);
-  out[0] = C;
-  run("run with an output given", RunAdd(session, {"A", "B"}, {A, B}, {"C"}, out), out, 1);
-  std::printf("what it wrote: %g %g\n", c[0], c[5]);
-  out[0] = wide;
-  Print("run with an output of another shape", RunAdd(session, {"A", "B"}, {A, B}, {"C"}, out));
-  out[0] = nullptr;
+  }
+
+  void PrintSums() const { std::printf("what it wrote: %g %g\n", c[0], c[5]); }
+};
+
+void RunsByNames(const Adding& adding) {
+  const OrtValue *A = adding.A, *B = adding.B;
+  adding.Run("run", {"A", "B"}, {A, B}, {"C"});
+  adding.Run("run with inputs in another order", {"B", "A"}, {B, A}, {"D", "C"});
+  adding.Run("run with an unknown input", {"A", "X"}, {A, B}, {"C"});
+  adding.Run("run with an unknown output", {"A", "B"}, {A, B}, {"X"});
+  adding.Run("run with a null input", {"A", "B"}, {A, nullptr}, {"C"});
+  adding.Run("run with no outputs", {"A", "B"}, {A, B}, {});
+  adding.Run("run with an input missing", {"A"}, {A}, {"C"});
+  adding.Run("run with another rank", {"A", "B"}, {A, adding.flat}, {"C"});
+  adding.Run("run with another shape", {"A", "B"}, {A, adding.wide}, {"C"});
+  adding.Run("run with an output twice", {"A", "B"}, {A, B}, {"C", "C"});
+}
+
+void RunsIntoGivenOutputs(const Adding& adding) {
+  adding.Run("run with an output given", {"A", "B"}, {adding.A, adding.B}, {"C"}, nullptr, adding.C);
+  adding.PrintSums();
+  adding.Run("run with an output of another shape", {"A", "B"}, {adding.A, adding.B}, {"C"}, nullptr, adding.wide);
+}
+
+void OptionsOfRuns(const Adding& adding) {
   OrtRunOptions* options = nullptr;
   Must(api->CreateRunOptions(&options));
   Must(api->RunOptionsSetTerminate(options));
-  run("run after SetTerminate", RunAdd(session, {"A", "B"}, {A, B}, {"C"}, out, options), out, 1);
+  adding.Run("run after SetTerminate", {"A", "B"}, {adding.A, adding.B}, {"C"}, options);
   Must(api->RunOptionsUnsetTerminate(options));
-  run("run after UnsetTerminate", RunAdd(session, {"A", "B"}, {A, B}, {"C"}, out, options), out, 1);
+  adding.Run("run after UnsetTerminate", {"A", "B"}, {adding.A, adding.B}, {"C"}, options);
   Print("run config entry", api->AddRunConfigEntry(options, "any", "x"));
   const char* entry = api->GetRunConfigEntry(options, "any");
   std::printf("run config entry: %s\n", entry == nullptr ? "(null)" : entry);
   int level = -1;
   PrintValue("run log level", api->RunOptionsGetRunLogSeverityLevel(options, &level), level);
   api->ReleaseRunOptions(options);
-  OrtIoBinding* binding = nullptr;
-  Must(api->CreateIoBinding(session, &binding));
-  Print("BindInput unknown", api->BindInput(binding, "X", A));
-  Print("BindOutput unknown", api->BindOutput(binding, "X", C));
-  // One for each question: what an unknown name leaves behind is nobody's to rely on.
-  api->ReleaseIoBinding(binding);
-  Must(api->CreateIoBinding(session, &binding));
-  Must(api->BindInput(binding, "A", A));
-  Must(api->BindInput(binding, "B", B));
-  std::memset(c, 0, sizeof(c));
-  Print("BindOutput", api->BindOutput(binding, "C", C));
-  Print("RunWithBinding", api->RunWithBinding(session, nullptr, binding));
-  std::printf("what it wrote: %g %g\n", c[0], c[5]);
-  api->ClearBoundInputs(binding);
-  Must(api->BindInput(binding, "A", A));
-  Print("RunWithBinding with an input missing", api->RunWithBinding(session, nullptr, binding));
-  api->ReleaseIoBinding(binding);
-  for (OrtValue* value : {A, B, C, flat, wide}) api->ReleaseValue(value);
-  api->ReleaseSession(session);
 }
 
-void Descriptions() {
-  OrtAllocator* allocator = nullptr;
-  Must(api->GetAllocatorWithDefaultOptions(&allocator));
-  for (const bool with_metadata : {false, true}) {
-    OrtSession* session = Session(tiny::Add(with_metadata));
-    OrtModelMetadata* metadata = nullptr;
-    Must(api->SessionGetModelMetadata(session, &metadata));
-    int64_t version = 0;
-    PrintValue("model version", api->ModelMetadataGetVersion(metadata, &version), version);
-    char* text = nullptr;
-    for (const auto& [call, get] :
-         {std::pair{"producer", api->ModelMetadataGetProducerName}, std::pair{"graph name", api->ModelMetadataGetGraphName},
-          std::pair{"domain", api->ModelMetadataGetDomain}, std::pair{"description", api->ModelMetadataGetDescription},
-          std::pair{"graph description", api->ModelMetadataGetGraphDescription}}) {
-      PrintValue(call, get(metadata, allocator, &text), text);
-      Must(api->AllocatorFree(allocator, text));
-    }
-    PrintValue("custom", api->ModelMetadataLookupCustomMetadataMap(metadata, allocator, "key", &text), text);
-    if (text != nullptr) Must(api->AllocatorFree(allocator, text));
-    PrintValue("absent", api->ModelMetadataLookupCustomMetadataMap(metadata, allocator, "nothing", &text), text);
-    char** keys = nullptr;
-    int64_t count = -1;
-    PrintValue("keys", api->ModelMetadataGetCustomMetadataMapKeys(metadata, allocator, &keys, &count), count);
-    for (int64_t i = 0; i < count; ++i) Must(api->AllocatorFree(allocator, keys[i]));
-    if (keys != nullptr) Must(api->AllocatorFree(allocator, keys));
-    api->ReleaseModelMetadata(metadata);
-    PrintValue("EndProfiling of none", api->SessionEndProfiling(session, allocator, &text), text);
-    if (text != nullptr) Must(api->AllocatorFree(allocator, text));
-    OrtTypeInfo* info = nullptr;
-    Print("input 2 of 2", api->SessionGetInputTypeInfo(session, 2, &info));
-    Print("name of input 2", api->SessionGetInputName(session, 2, allocator, &text));
-    api->ReleaseSession(session);
+void Bindings(Adding& adding) {
+  OrtIoBinding* binding = nullptr;
+  Must(api->CreateIoBinding(adding.session, &binding));
+  Print("BindInput unknown", api->BindInput(binding, "X", adding.A));
+  Print("BindOutput unknown", api->BindOutput(binding, "X", adding.C));
+  // One for each question: what an unknown name leaves behind is nobody's to rely on.
+  api->ReleaseIoBinding(binding);
+  Must(api->CreateIoBinding(adding.session, &binding));
+  Must(api->BindInput(binding, "A", adding.A));
+  Must(api->BindInput(binding, "B", adding.B));
+  std::memset(adding.c, 0, sizeof(adding.c));
+  Print("BindOutput", api->BindOutput(binding, "C", adding.C));
+  Print("RunWithBinding", api->RunWithBinding(adding.session, nullptr, binding));
+  adding.PrintSums();
+  api->ClearBoundInputs(binding);
+  Must(api->BindInput(binding, "A", adding.A));
+  Print("RunWithBinding with an input missing", api->RunWithBinding(adding.session, nullptr, binding));
+  api->ReleaseIoBinding(binding);
+}
+
+void Runs() {
+  Adding adding;
+  RunsByNames(adding);
+  RunsIntoGivenOutputs(adding);
+  OptionsOfRuns(adding);
+  Bindings(adding);
+}
+
+void Metadata(OrtSession* session, OrtAllocator* allocator) {
+  OrtModelMetadata* metadata = nullptr;
+  Must(api->SessionGetModelMetadata(session, &metadata));
+  int64_t version = 0;
+  PrintValue("model version", api->ModelMetadataGetVersion(metadata, &version), version);
+  char* text = nullptr;
+  for (const auto& [call, get] :
+       {std::pair{"producer", api->ModelMetadataGetProducerName}, std::pair{"graph name", api->ModelMetadataGetGraphName},
+        std::pair{"domain", api->ModelMetadataGetDomain}, std::pair{"description", api->ModelMetadataGetDescription},
+        std::pair{"graph description", api->ModelMetadataGetGraphDescription}}) {
+    PrintValue(call, get(metadata, allocator, &text), text);
+    Must(api->AllocatorFree(allocator, text));
   }
-  OrtSession* session = Session(tiny::Identity(1));
+  PrintValue("custom", api->ModelMetadataLookupCustomMetadataMap(metadata, allocator, "key", &text), text);
+  if (text != nullptr) Must(api->AllocatorFree(allocator, text));
+  PrintValue("absent", api->ModelMetadataLookupCustomMetadataMap(metadata, allocator, "nothing", &text), text);
+  char** keys = nullptr;
+  int64_t count = -1;
+  PrintValue("keys", api->ModelMetadataGetCustomMetadataMapKeys(metadata, allocator, &keys, &count), count);
+  for (int64_t i = 0; i < count; ++i) Must(api->AllocatorFree(allocator, keys[i]));
+  if (keys != nullptr) Must(api->AllocatorFree(allocator, keys));
+  api->ReleaseModelMetadata(metadata);
+}
+
+/// What a session has not: a profile, a third input.
+void AbsentParts(OrtSession* session, OrtAllocator* allocator) {
+  char* text = nullptr;
+  PrintValue("EndProfiling of none", api->SessionEndProfiling(session, allocator, &text), text);
+  if (text != nullptr) Must(api->AllocatorFree(allocator, text));
+  OrtTypeInfo* info = nullptr;
+  Print("input 2 of 2", api->SessionGetInputTypeInfo(session, 2, &info));
+  Print("name of input 2", api->SessionGetInputName(session, 2, allocator, &text));
+}
+
+void InputType(OrtSession* session) {
   OrtTypeInfo* info = nullptr;
   Must(api->SessionGetInputTypeInfo(session, 0, &info));
   const OrtTensorTypeAndShapeInfo* tensor = nullptr;
@@ -351,15 +373,35 @@ void Descriptions() {
   size_t length = 9;
   PrintValue("denotation", api->GetDenotationFromTypeInfo(info, &denotation, &length), length);
   api->ReleaseTypeInfo(info);
-  OrtSession* denoted = Session(tiny::DenotedIdentity());
-  Must(api->SessionGetInputTypeInfo(denoted, 0, &info));
+}
+
+void Denotations() {
+  OrtSession* session = Session(tiny::DenotedIdentity());
+  OrtTypeInfo* info = nullptr;
+  const char* denotation = nullptr;
+  size_t length = 0;
+  Must(api->SessionGetInputTypeInfo(session, 0, &info));
   Must(api->GetDenotationFromTypeInfo(info, &denotation, &length));
   std::printf("denotation of an image: %.*s\n", static_cast<int>(length), denotation);
   api->ReleaseTypeInfo(info);
-  Must(api->SessionGetOutputTypeInfo(denoted, 0, &info));
+  Must(api->SessionGetOutputTypeInfo(session, 0, &info));
   PrintValue("denotation of its output", api->GetDenotationFromTypeInfo(info, &denotation, &length), length);
   api->ReleaseTypeInfo(info);
-  api->ReleaseSession(denoted);
+  api->ReleaseSession(session);
+}
+
+void Descriptions() {
+  OrtAllocator* allocator = nullptr;
+  Must(api->GetAllocatorWithDefaultOptions(&allocator));
+  for (const bool with_metadata : {false, true}) {
+    OrtSession* session = Session(tiny::Add(with_metadata));
+    Metadata(session, allocator);
+    AbsentParts(session, allocator);
+    api->ReleaseSession(session);
+  }
+  OrtSession* session = Session(tiny::Identity(1));
+  InputType(session);
+  Denotations();
   const char* keys[] = {"k"};
   Print("SetEpDynamicOptions of none", api->SetEpDynamicOptions(session, keys, keys, 0));
   api->ReleaseSession(session);
