@@ -284,68 +284,64 @@ Graph& Chain(Graph& graph, const std::vector<OrtNode*>& nodes) {
   return graph;
 }
 
-void Structures() {
-  Graph constant;
-  const Made constants(
+/// Whether a session is made of such a chain.
+void TryChain(const char* call, const std::vector<OrtNode*>& nodes, const std::vector<const char*>& domains = {""},
+              const std::vector<int>& versions = {18}) {
+  Graph graph;
+  const Made made(call, Chain(graph, nodes).Model(domains, versions));
+}
+
+/// Whether a session is made of Y = -X, declared as given.
+void TryNeg(const char* call, OrtValueInfo* x, OrtValueInfo* y) {
+  Graph graph;
+  graph.Inputs({x}).Outputs({y});
+  const Made made(call, graph.Add(Node("Neg", {"X"}, {"Y"})).Model());
+}
+
+void Constants() {
+  Graph graph;
+  const Made constant(
       "a made model with a constant",
-      Chain(constant, {Node("Constant", {}, {"c"}, {FloatAttribute("value_float", 5)}), Node("Add", {"X", "c"}, {"Y"})})
+      Chain(graph, {Node("Constant", {}, {"c"}, {FloatAttribute("value_float", 5)}), Node("Add", {"X", "c"}, {"Y"})})
           .Model());
-  RunCounted("its sum with the constant", constants.session, "X", {3}, "Y");
-  Graph named_value;
-  const Made strange(
-      "a constant of a number as value",
-      Chain(named_value, {Node("Constant", {}, {"c"}, {FloatAttribute("value", 5)}), Node("Add", {"X", "c"}, {"Y"})})
-          .Model());
-  Graph backwards;
-  const Made order("nodes the wrong way round",
-                   Chain(backwards, {Node("Neg", {"t"}, {"Y"}), Node("Abs", {"X"}, {"t"})}).Model());
-  RunCounted("their run", order.session, "X", {3}, "Y");
-  Graph dangling;
-  const Made unknown_value("an input that nobody makes", Chain(dangling, {Node("Neg", {"nowhere"}, {"Y"})}).Model());
-  Graph no_operator;
-  const Made unknown_operator("an operator that is not there",
-                              Chain(no_operator, {Node("Nonsense", {"X"}, {"Y"})}).Model());
-  Graph no_domain;
-  const Made unknown_domain("a domain that is not imported",
-                            Chain(no_domain, {Node("Neg", {"X"}, {"Y"}, {}, "no.domain")}).Model());
-  Graph microsoft;
-  const Made extra("an operator of com.microsoft, not imported",
-                   Chain(microsoft, {Node("Gelu", {"X"}, {"Y"}, {}, "com.microsoft")}).Model());
-  Graph no_onnx;
-  const Made no_import("no import", Chain(no_onnx, {Node("Neg", {"X"}, {"Y"})}).Model({}, {}));
-  Graph other_import;
-  const Made only_microsoft("no import of ONNX",
-                            Chain(other_import, {Node("Neg", {"X"}, {"Y"})}).Model({"com.microsoft"}, {1}));
-  Graph late;
-  const Made too_late("an opset of the future", Chain(late, {Node("Neg", {"X"}, {"Y"})}).Model({""}, {1000}));
-  Graph zero;
-  const Made nothing("opset 0", Chain(zero, {Node("Neg", {"X"}, {"Y"})}).Model({""}, {0}));
-  Graph twice;
-  const Made two_makers("an output of two nodes",
-                        Chain(twice, {Node("Neg", {"X"}, {"Y"}), Node("Abs", {"X"}, {"Y"})}).Model());
-  Graph cyclic;
-  const Made cycle("a cycle", Chain(cyclic, {Node("Add", {"X", "Y"}, {"t"}), Node("Neg", {"t"}, {"Y"})}).Model());
-  Graph unused;
-  const Made more("a node that nobody reads",
-                  Chain(unused, {Node("Neg", {"X"}, {"Y"}), Node("Abs", {"X"}, {"t"})}).Model());
-  Graph unfilled;
-  const Made no_maker("an output that nobody makes", Chain(unfilled, {Node("Neg", {"X"}, {"t"})}).Model());
-  Graph passed;
-  const Made pass("a graph without nodes", Chain(passed, {}).Model());
+  RunCounted("its sum with the constant", constant.session, "X", {3}, "Y");
+  TryChain("a constant of a number as value",
+           {Node("Constant", {}, {"c"}, {FloatAttribute("value", 5)}), Node("Add", {"X", "c"}, {"Y"})});
+}
+
+void Edges() {
+  Graph graph;
+  const Made backwards("nodes the wrong way round",
+                       Chain(graph, {Node("Neg", {"t"}, {"Y"}), Node("Abs", {"X"}, {"t"})}).Model());
+  RunCounted("their run", backwards.session, "X", {3}, "Y");
+  TryChain("an input that nobody makes", {Node("Neg", {"nowhere"}, {"Y"})});
+  TryChain("an output of two nodes", {Node("Neg", {"X"}, {"Y"}), Node("Abs", {"X"}, {"Y"})});
+  TryChain("a cycle", {Node("Add", {"X", "Y"}, {"t"}), Node("Neg", {"t"}, {"Y"})});
+  TryChain("a node that nobody reads", {Node("Neg", {"X"}, {"Y"}), Node("Abs", {"X"}, {"t"})});
+  TryChain("an output that nobody makes", {Node("Neg", {"X"}, {"t"})});
+  TryChain("a graph without nodes", {});
   Graph empty;
   const Made none("an empty graph", empty.Model());
-  Graph other_type;
-  other_type.Inputs({ValueInfo("X", kFloat, {{3}})}).Outputs({ValueInfo("Y", kInt64, {{3}})});
-  const Made mistyped("an output of another type", other_type.Add(Node("Neg", {"X"}, {"Y"})).Model());
-  Graph other_shape;
-  other_shape.Inputs({ValueInfo("X", kFloat, {{3}})}).Outputs({ValueInfo("Y", kFloat, {{4}})});
-  const Made misshaped("an output of another shape", other_shape.Add(Node("Neg", {"X"}, {"Y"})).Model());
-  Graph absurd;
-  absurd.Inputs({ValueInfo("X", kFloat, {{INT64_MAX}, {INT64_MAX}})}).Outputs({ValueInfo("Y", kFloat, {{-1}})});
-  const Made absurd_shape("absurd dimensions", absurd.Add(Node("Neg", {"X"}, {"Y"})).Model());
-  Graph untyped;
-  untyped.Inputs({ValueInfo("X", kNoType, {{3}})}).Outputs({ValueInfo("Y", kFloat, {{3}})});
-  const Made no_type("an input of no type", untyped.Add(Node("Neg", {"X"}, {"Y"})).Model());
+}
+
+void OperatorsAndImports() {
+  TryChain("an operator that is not there", {Node("Nonsense", {"X"}, {"Y"})});
+  TryChain("a domain that is not imported", {Node("Neg", {"X"}, {"Y"}, {}, "no.domain")});
+  TryChain("an operator of com.microsoft, not imported", {Node("Gelu", {"X"}, {"Y"}, {}, "com.microsoft")});
+  TryChain("no import", {Node("Neg", {"X"}, {"Y"})}, {}, {});
+  TryChain("no import of ONNX", {Node("Neg", {"X"}, {"Y"})}, {"com.microsoft"}, {1});
+  TryChain("an opset of the future", {Node("Neg", {"X"}, {"Y"})}, {""}, {1000});
+  TryChain("opset 0", {Node("Neg", {"X"}, {"Y"})}, {""}, {0});
+}
+
+void DeclaredTypes() {
+  TryNeg("an output of another type", ValueInfo("X", kFloat, {{3}}), ValueInfo("Y", kInt64, {{3}}));
+  TryNeg("an output of another shape", ValueInfo("X", kFloat, {{3}}), ValueInfo("Y", kFloat, {{4}}));
+  TryNeg("absurd dimensions", ValueInfo("X", kFloat, {{INT64_MAX}, {INT64_MAX}}), ValueInfo("Y", kFloat, {{-1}}));
+  TryNeg("an input of no type", ValueInfo("X", kNoType, {{3}}), ValueInfo("Y", kFloat, {{3}}));
+}
+
+void SharedNames() {
   Graph shadowed;
   Chain(shadowed, {Node("Add", {"X", "X"}, {"Y"})}).Weight("X", Counted({3}));
   const Made overridable("a weight of an input's name", shadowed.Model());
@@ -363,20 +359,21 @@ void Structures() {
   double_input.Inputs({ValueInfo("X", kFloat, {{3}}), ValueInfo("X", kFloat, {{3}})})
       .Outputs({ValueInfo("Y", kFloat, {{3}})});
   const Made same_names("two inputs of a name", double_input.Add(Node("Neg", {"X"}, {"Y"})).Model());
-  Graph attribute_twice;
-  const Made two_values(
-      "an attribute twice",
-      Chain(attribute_twice, {Node("LeakyRelu", {"X"}, {"Y"}, {FloatAttribute("alpha", 2), FloatAttribute("alpha", 3)})})
-          .Model());
-  Graph mistyped_attribute;
-  const Made wrong_attribute(
-      "an attribute of another type",
-      Chain(mistyped_attribute, {Node("LeakyRelu", {"X"}, {"Y"}, {IntAttribute("alpha", 2)})}).Model());
-  OrtModel* graphless = nullptr;
+}
+
+void Attributes() {
+  TryChain("an attribute twice",
+           {Node("LeakyRelu", {"X"}, {"Y"}, {FloatAttribute("alpha", 2), FloatAttribute("alpha", 3)})});
+  TryChain("an attribute of another type", {Node("LeakyRelu", {"X"}, {"Y"}, {IntAttribute("alpha", 2)})});
+}
+
+/// A model to which no graph is added can be released.
+void ModelWithoutGraph() {
+  OrtModel* model = nullptr;
   const char* domain = "";
   const int version = 18;
-  Must(editor->CreateModel(&domain, &version, 1, &graphless));
-  api->ReleaseModel(graphless);
+  Must(editor->CreateModel(&domain, &version, 1, &model));
+  api->ReleaseModel(model);
 }
 
 /// The number of tensors in a sequence, where inputs can be sequences.
@@ -449,7 +446,13 @@ void ModelCalls() {
   WrongParts();
   WrongWeights();
   Sessions();
-  Structures();
+  Constants();
+  Edges();
+  OperatorsAndImports();
+  DeclaredTypes();
+  SharedNames();
+  Attributes();
+  ModelWithoutGraph();
   Sequences();
   Texts();
   Written();
