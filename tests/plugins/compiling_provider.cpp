@@ -148,6 +148,15 @@ struct Ep : OrtEp {
         functions(options) {
     ort_version_supported = 31;
     GetName = [](const OrtEp*) -> const char* { return kName; };
+    CreateProfiler = [](OrtEp*, OrtEpProfilerImpl** profiler) noexcept -> OrtStatus* {
+      *profiler = new Profiler;
+      return nullptr;
+    };
+    OfferCompiling(/*files_only=*/EntryOf(options, "ep.compilingexecutionprovider.files_only") == "1");
+    OfferRecording();
+  }
+
+  void OfferCompiling(bool files_only) {
     GetCapability = [](OrtEp*, const OrtGraph* graph, OrtEpGraphSupportInfo* support) noexcept -> OrtStatus* {
       for (const OrtNode* node : NodesOf(graph)) {
         const bool compiled = TypeOf(node) == "EPContext" && TextAttribute(node, "source") == kName;
@@ -173,16 +182,14 @@ struct Ep : OrtEp {
       own.compatibility = std::to_string(NodesOf(graph).size()) + " compiled";
       return own.compatibility.c_str();
     };
-    if (EntryOf(options, "ep.compilingexecutionprovider.files_only") != "1") {
-      GetEpContextDataSupport = [](const OrtEp*, uint32_t* flags) noexcept -> OrtStatus* {
-        *flags = 3;
-        return nullptr;
-      };
-    }
-    CreateProfiler = [](OrtEp*, OrtEpProfilerImpl** profiler) noexcept -> OrtStatus* {
-      *profiler = new Profiler;
+    if (files_only) return;
+    GetEpContextDataSupport = [](const OrtEp*, uint32_t* flags) noexcept -> OrtStatus* {
+      *flags = 3;
       return nullptr;
     };
+  }
+
+  void OfferRecording() {
     OnRunStart = [](OrtEp* self, const OrtRunOptions*) noexcept -> OrtStatus* {
       static_cast<Ep*>(self)->done.clear();
       return nullptr;
