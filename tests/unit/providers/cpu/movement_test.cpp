@@ -22,6 +22,7 @@ using testing::Floats;
 using ::testing::HasSubstr;
 using testing::Int;
 using testing::ModelBuilder;
+using testing::Text;
 using testing::ToVector;
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
@@ -38,13 +39,6 @@ struct Call {
   std::function<void(onnx::NodeProto&)> attributes = [](onnx::NodeProto&) {};
   ElementType output = ElementType::kFloat;
 };
-
-void SetString(onnx::NodeProto& node, const char* name, const char* value) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(onnx::AttributeProto::STRING);
-  attribute->set_s(value);
-}
 
 /// Runs one node; all shapes are known at run time only.
 Value Compute(const Call& call) {
@@ -93,81 +87,118 @@ TEST(Movement, GathersElementsOfLongRows) {
   }
 }
 
-TEST(Movement, RefusesHostileInputs) {
-  const Tensor data = Floats({2, 3}, {1, 2, 3, 4, 5, 6});
-  const Tensor row = Floats({1, 1}, {9});
-  const auto add = [](onnx::NodeProto& node) { SetString(node, "reduction", "add"); };
-  const auto wrap = [](onnx::NodeProto& node) { SetString(node, "mode", "wrap"); };
-  std::vector<Call> calls;
-  for (const int64_t index : {int64_t{2}, int64_t{-3}, kMin, kMax}) {
-    calls.push_back({"Gather", 21, {data, Ints({1}, {index})}});
-    calls.push_back({"GatherElements", 21, {data, Ints({1, 1}, {index})}});
-    calls.push_back({"GatherND", 21, {data, Ints({1, 1}, {index})}});
-    calls.push_back({"GatherND", 21, {data, Ints({1, 2}, {index, 0})}});
-    calls.push_back({"ScatterElements", 21, {data, Ints({1, 1}, {index}), row}});
-    calls.push_back({"ScatterElements", 21, {data, Ints({1, 1}, {index}), row}, add});
-    calls.push_back({"ScatterND", 21, {data, Ints({1, 1}, {index}), Floats({1, 3}, {7, 8, 9})}});
-    calls.push_back({"ScatterND", 21, {data, Ints({1, 2}, {index, 0}), Floats({1}, {7})}, add});
-    calls.push_back({"TensorScatter",
-                     24,
-                     {data, Floats({2, 1}, {7, 8}), Ints({2}, {index == 2 ? 3 : index, 0})},
-                     [](onnx::NodeProto& node) { Int(node, "axis", 1); }});
-    calls.push_back({"Pad", 21, {data, Ints({2}, {1, 1}), Value(), Ints({1}, {index})}});
-    calls.push_back({"Slice", 21, {data, Ints({1}, {0}), Ints({1}, {1}), Ints({1}, {index})}});
-    calls.push_back({"Squeeze", 21, {data, Ints({1}, {index})}});
-    calls.push_back({"Unsqueeze", 21, {data, Ints({1}, {index == 2 ? 3 : index == -3 ? -4 : index})}});
-  }
-  calls.push_back({"Gather", 21, {Floats({0, 3}, {}), Ints({1}, {0})}});
-  calls.push_back({"GatherND", 21, {Floats({0}, {}), Ints({1, 1}, {0})}});
-  calls.push_back({"GatherND", 21, {data, Ints({1, 3}, {0, 0, 0})}});
-  calls.push_back({"GatherElements",
-                   21,
-                   {
-                       data,
-                       Ints({3, 3}, std::vector<int64_t>(9)),
-                   },
-                   [](onnx::NodeProto& node) { Int(node, "axis", 1); }});
-  calls.push_back({"ScatterND", 21, {data, Ints({1, 1}, {0}), Floats({1, 2}, {7, 8})}});
-  calls.push_back({"ScatterElements", 21, {data, Ints({1, 2}, {0, 0}), row}});
-  calls.push_back({"TensorScatter", 24, {data, Floats({2, 2}, {7, 8, 9, 9}), Ints({2}, {2, 0})}, [](onnx::NodeProto& node) {
-                     Int(node, "axis", 1);
-                   }});
-  for (const int64_t pad : {int64_t{-4}, kMin, kMax, kMax - 2}) {
-    calls.push_back({"Pad", 21, {data, Ints({4}, {0, pad, 0, 0})}});
-    calls.push_back({"Pad", 21, {data, Ints({4}, {0, pad, 0, 0})}, wrap});
-  }
-  calls.push_back({"Pad", 21, {data, Ints({4}, {kMin, 0, kMax, 0})}});
-  calls.push_back({"Pad", 21, {data, Ints({3}, {0, 1, 1})}});
-  calls.push_back({"Pad", 21, {data, Ints({4}, {0, 1, 1, 0}), Floats({2}, {1, 2})}});
-  calls.push_back({"Pad", 21, {Floats({0, 3}, {}), Ints({4}, {1, 0, 0, 0})}, wrap});
-  calls.push_back({"Pad", 21, {data, Ints({4}, {0, -3, 0, 4})}, wrap});
-  calls.push_back({"Pad", 21, {data, Ints({4}, {1, 1, 1, 1}), Value(), Ints({2}, {0, -2})}});
-  calls.push_back({"ConstantOfShape", 21, {Ints({1}, {-1})}});
-  calls.push_back({"ConstantOfShape", 21, {Ints({2}, {kMax, kMax})}});
-  calls.push_back({"ConstantOfShape", 21, {Ints({1}, {kMax})}});
-  calls.push_back({"Expand", 21, {data, Ints({2}, {kMax, 3})}});
-  calls.push_back({"Expand", 21, {data, Ints({1}, {-1})}});
-  calls.push_back({"Tile", 21, {data, Ints({2}, {kMax, 1})}});
-  calls.push_back({"Tile", 21, {data, Ints({2}, {-1, 1})}});
-  calls.push_back({"Reshape", 21, {data, Ints({2}, {kMax, kMax})}});
-  calls.push_back({"Reshape", 21, {data, Ints({2}, {-1, 0})}, [](onnx::NodeProto& node) { Int(node, "allowzero", 1); }});
-  calls.push_back({"Trilu", 21, {Floats({3}, {1, 2, 3})}});
-  calls.push_back({"OneHot", 21, {Ints({1}, {0}), Ints({1}, {-1}), Floats({2}, {0, 1})}});
-  calls.push_back({"OneHot", 21, {Ints({1}, {0}), Ints({1}, {kMax}), Floats({2}, {0, 1})}});
-  calls.push_back({"OneHot", 21, {Ints({1}, {0}), Floats({1}, {NAN}), Floats({2}, {0, 1})}});
-  calls.push_back({"OneHot", 21, {Ints({1}, {0}), Ints({1}, {2}), Floats({1}, {0})}});
-  for (const int64_t delta : {int64_t{0}, int64_t{1}}) {
-    calls.push_back({"Range",
-                     21,
-                     {Ints({}, {kMin}), Ints({}, {kMax}), Ints({}, {delta})},
-                     [](onnx::NodeProto&) {},
-                     ElementType::kInt64});
-  }
-  for (const float delta : {0.0f, NAN, 1e-30f}) {
-    calls.push_back({"Range", 21, {Floats({}, {0}), Floats({}, {1e30f}), Floats({}, {delta})}});
-  }
+/// Indices, and axes, that no dimension of two has.
+constexpr int64_t kOutsideOfTwo[] = {2, -3, kMin, kMax};
+
+Tensor TwoByThree() { return Floats({2, 3}, {1, 2, 3, 4, 5, 6}); }
+
+void OnAxis1(onnx::NodeProto& node) { Int(node, "axis", 1); }
+
+void ExpectErrors(const std::vector<Call>& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     EXPECT_THROW(Compute(calls[i]), Error) << "call " << i << ", " << calls[i].op;
+  }
+}
+
+TEST(Movement, GathersRefuseIndicesOutside) {
+  const Tensor data = TwoByThree();
+  for (const int64_t index : kOutsideOfTwo) {
+    ExpectErrors({{"Gather", 21, {data, Ints({1}, {index})}},
+                  {"GatherElements", 21, {data, Ints({1, 1}, {index})}},
+                  {"GatherND", 21, {data, Ints({1, 1}, {index})}},
+                  {"GatherND", 21, {data, Ints({1, 2}, {index, 0})}}});
+  }
+  ExpectErrors(
+      {{"Gather", 21, {Floats({0, 3}, {}), Ints({1}, {0})}}, {"GatherND", 21, {Floats({0}, {}), Ints({1, 1}, {0})}}});
+}
+
+TEST(Movement, GathersRefuseIndicesOfOtherShapes) {
+  const Tensor data = TwoByThree();
+  ExpectErrors({{"GatherND", 21, {data, Ints({1, 3}, {0, 0, 0})}},
+                {"GatherElements", 21, {data, Ints({3, 3}, std::vector<int64_t>(9))}, OnAxis1}});
+}
+
+TEST(Movement, ScattersRefuseIndicesOutside) {
+  const Tensor data = TwoByThree(), row = Floats({1, 1}, {9});
+  const auto add = [](onnx::NodeProto& node) { Text(node, "reduction", "add"); };
+  for (const int64_t index : kOutsideOfTwo) {
+    ExpectErrors({{"ScatterElements", 21, {data, Ints({1, 1}, {index}), row}},
+                  {"ScatterElements", 21, {data, Ints({1, 1}, {index}), row}, add},
+                  {"ScatterND", 21, {data, Ints({1, 1}, {index}), Floats({1, 3}, {7, 8, 9})}},
+                  {"ScatterND", 21, {data, Ints({1, 2}, {index, 0}), Floats({1}, {7})}, add}});
+  }
+  for (const int64_t index : {int64_t{3}, int64_t{-3}, kMin, kMax}) {
+    ExpectErrors({{"TensorScatter", 24, {data, Floats({2, 1}, {7, 8}), Ints({2}, {index, 0})}, OnAxis1}});
+  }
+}
+
+TEST(Movement, ScattersRefuseUpdatesThatDoNotFit) {
+  const Tensor data = TwoByThree();
+  ExpectErrors({{"ScatterND", 21, {data, Ints({1, 1}, {0}), Floats({1, 2}, {7, 8})}},
+                {"ScatterElements", 21, {data, Ints({1, 2}, {0, 0}), Floats({1, 1}, {9})}},
+                {"TensorScatter", 24, {data, Floats({2, 2}, {7, 8, 9, 9}), Ints({2}, {2, 0})}, OnAxis1}});
+}
+
+TEST(Movement, RefusesAxesThatAreNotThere) {
+  const Tensor data = TwoByThree();
+  for (const int64_t axis : kOutsideOfTwo) {
+    ExpectErrors({{"Pad", 21, {data, Ints({2}, {1, 1}), Value(), Ints({1}, {axis})}},
+                  {"Slice", 21, {data, Ints({1}, {0}), Ints({1}, {1}), Ints({1}, {axis})}},
+                  {"Squeeze", 21, {data, Ints({1}, {axis})}}});
+  }
+  for (const int64_t axis : {int64_t{3}, int64_t{-4}, kMin, kMax}) {
+    ExpectErrors({{"Unsqueeze", 21, {data, Ints({1}, {axis})}}});
+  }
+}
+
+TEST(Movement, PadRefusesHostilePads) {
+  const Tensor data = TwoByThree();
+  const auto wrap = [](onnx::NodeProto& node) { Text(node, "mode", "wrap"); };
+  for (const int64_t pad : {int64_t{-4}, kMin, kMax, kMax - 2}) {
+    ExpectErrors({{"Pad", 21, {data, Ints({4}, {0, pad, 0, 0})}}, {"Pad", 21, {data, Ints({4}, {0, pad, 0, 0})}, wrap}});
+  }
+  ExpectErrors({{"Pad", 21, {data, Ints({4}, {kMin, 0, kMax, 0})}},
+                {"Pad", 21, {data, Ints({3}, {0, 1, 1})}},
+                {"Pad", 21, {data, Ints({4}, {0, 1, 1, 0}), Floats({2}, {1, 2})}},
+                {"Pad", 21, {Floats({0, 3}, {}), Ints({4}, {1, 0, 0, 0})}, wrap},
+                {"Pad", 21, {data, Ints({4}, {0, -3, 0, 4})}, wrap},
+                {"Pad", 21, {data, Ints({4}, {1, 1, 1, 1}), Value(), Ints({2}, {0, -2})}}});
+}
+
+TEST(Movement, RefusesHostileShapes) {
+  const Tensor data = TwoByThree();
+  const auto zeros_are_sizes = [](onnx::NodeProto& node) { Int(node, "allowzero", 1); };
+  ExpectErrors({{"ConstantOfShape", 21, {Ints({1}, {-1})}},
+                {"ConstantOfShape", 21, {Ints({2}, {kMax, kMax})}},
+                {"ConstantOfShape", 21, {Ints({1}, {kMax})}},
+                {"Expand", 21, {data, Ints({2}, {kMax, 3})}},
+                {"Expand", 21, {data, Ints({1}, {-1})}},
+                {"Tile", 21, {data, Ints({2}, {kMax, 1})}},
+                {"Tile", 21, {data, Ints({2}, {-1, 1})}},
+                {"Reshape", 21, {data, Ints({2}, {kMax, kMax})}},
+                {"Reshape", 21, {data, Ints({2}, {-1, 0})}, zeros_are_sizes}});
+}
+
+TEST(Movement, TriluRefusesVectors) { ExpectErrors({{"Trilu", 21, {Floats({3}, {1, 2, 3})}}}); }
+
+TEST(Movement, OneHotRefusesHostileDepthsAndASingleValue) {
+  const Tensor indices = Ints({1}, {0}), values = Floats({2}, {0, 1});
+  ExpectErrors({{"OneHot", 21, {indices, Ints({1}, {-1}), values}},
+                {"OneHot", 21, {indices, Ints({1}, {kMax}), values}},
+                {"OneHot", 21, {indices, Floats({1}, {NAN}), values}},
+                {"OneHot", 21, {indices, Ints({1}, {2}), Floats({1}, {0})}}});
+}
+
+TEST(Movement, RangeRefusesToBeEndlessOrHuge) {
+  for (const int64_t delta : {int64_t{0}, int64_t{1}}) {
+    ExpectErrors({{"Range",
+                   21,
+                   {Ints({}, {kMin}), Ints({}, {kMax}), Ints({}, {delta})},
+                   [](onnx::NodeProto&) {},
+                   ElementType::kInt64}});
+  }
+  for (const float delta : {0.0f, NAN, 1e-30f}) {
+    ExpectErrors({{"Range", 21, {Floats({}, {0}), Floats({}, {1e30f}), Floats({}, {delta})}}});
   }
 }
 
@@ -203,10 +234,10 @@ TEST(Movement, ResizeTakesScalesForTheDecimalsThatTheyRound) {
     return ToVector(
         Compute({op, opset, early ? std::vector<Value>{data, scales} : std::vector<Value>{data, Floats({0}, {}), scales},
                  [&](onnx::NodeProto& node) {
-                   SetString(node, "mode", "nearest");
+                   Text(node, "mode", "nearest");
                    if (early) return;
-                   SetString(node, "coordinate_transformation_mode", coordinates);
-                   SetString(node, "nearest_mode", "floor");
+                   Text(node, "coordinate_transformation_mode", coordinates);
+                   Text(node, "nearest_mode", "floor");
                  }}));
   };
   // As floats, 1.3 and 0.7 are less than as decimals, so that exact products stay below 13 and 7; 1.7 and 0.6 are more, so
@@ -225,7 +256,7 @@ TEST(Movement, CutsBeforeItRepeats) {
   const Tensor data = Floats({5}, {1, 2, 3, 4, 5});
   const auto pad = [&](const char* mode, int64_t before, int64_t after) {
     return ToVector(Compute(
-        {"Pad", 21, {data, Ints({2}, {before, after})}, [mode](onnx::NodeProto& node) { SetString(node, "mode", mode); }}));
+        {"Pad", 21, {data, Ints({2}, {before, after})}, [mode](onnx::NodeProto& node) { Text(node, "mode", mode); }}));
   };
   EXPECT_THAT(pad("constant", -2, 1), ElementsAre(3, 4, 5, 0));
   EXPECT_THAT(pad("constant", -7, 4), ElementsAre(0, 0));
