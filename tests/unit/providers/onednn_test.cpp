@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <numeric>
+#include <ostream>
 #include <set>
 #include <thread>
 
@@ -283,108 +284,104 @@ TEST(Onednn, WorksBesideAnotherSessionThatEnds) {
   EXPECT_EQ(RunOne(second, x), expected);
 }
 
+/// One node of input x, as `prepare` completes it, and a part of why oneDNN leaves it.
 struct Refusal {
   const char* name;
   const char* op;
   ElementType type;
   std::vector<int64_t> x;
-  void (*prepare)(ModelBuilder& model, onnx::NodeProto& node);
   const char* reason;
+  void (*prepare)(ModelBuilder& model, onnx::NodeProto& node) = [](ModelBuilder&, onnx::NodeProto&) {};
 };
 
-TEST(Onednn, RefusalsCarryAReason) {
-  const Refusal cases[] = {
-      {"operator", "Sign", ElementType::kFloat, {1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "no lowering"},
-      {"type",
-       "Relu",
-       ElementType::kDouble,
-       {1, 8},
-       [](ModelBuilder&, onnx::NodeProto&) {},
-       "an input is tensor(double); float or"},
-      {"rank",
-       "Relu",
-       ElementType::kFloat,
-       {1, 1, 1, 1, 1, 1, 8},
-       [](ModelBuilder&, onnx::NodeProto&) {},
-       "more than 6 dimensions"},
-      {"empty", "Relu", ElementType::kFloat, {0, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "an input is empty"},
-      {"alone", "Relu", ElementType::kFloat, {1, 8}, [](ModelBuilder&, onnx::NodeProto&) {}, "alone it gains nothing"},
-      {"vector",
-       "MatMul",
-       ElementType::kFloat,
-       {8},
-       [](ModelBuilder& model, onnx::NodeProto& node) {
-         Weights(model, "w", {8, 8});
-         node.add_input("w");
-       },
-       "vector operands"},
-      {"transA",
-       "Gemm",
-       ElementType::kFloat,
-       {8, 8},
-       [](ModelBuilder& model, onnx::NodeProto& node) {
-         Weights(model, "w", {8, 8});
-         node.add_input("w");
-         Int(node, "transA", 1);
-       },
-       "transposed A"},
-      {"indices",
-       "MaxPool",
-       ElementType::kFloat,
-       {1, 8, 4, 4},
-       [](ModelBuilder& model, onnx::NodeProto& node) {
-         Ints(node, "kernel_shape", {2, 2});
-         node.add_output("i");
-         model.Output("i", ElementType::kInt64, {-1, -1, -1, -1});
-       },
-       "only the first output"},
-      {"spatial",
-       "Conv",
-       ElementType::kFloat,
-       {1, 2, 3, 3, 3, 3},
-       [](ModelBuilder& model, onnx::NodeProto& node) {
-         Weights(model, "w", {2, 2, 1, 1, 1, 1});
-         node.add_input("w");
-       },
-       "one to three spatial"},
-      {"depthwise volume",
-       "Conv",
-       ElementType::kFloat,
-       {1, 2, 3, 3, 3},
-       [](ModelBuilder& model, onnx::NodeProto& node) {
-         Weights(model, "w", {2, 1, 1, 1, 1});
-         node.add_input("w");
-         Int(node, "group", 2);
-       },
-       "only reference code"},
-      {"windows of padding",
-       "MaxPool",
-       ElementType::kFloat,
-       {1, 8, 4, 4},
-       [](ModelBuilder&, onnx::NodeProto& node) {
-         Ints(node, "kernel_shape", {2, 2});
-         Ints(node, "pads", {0, 0, 0, 2});
-       },
-       "nothing but padding"},
-  };
-  for (const Refusal& one : cases) {
-    SCOPED_TRACE(one.name);
-    ModelBuilder model;
-    ModelBuilder::Declare(model.proto().mutable_graph()->add_input(), "x", one.type, one.x);
-    ModelBuilder::Declare(model.proto().mutable_graph()->add_output(), "y", one.type,
-                          std::vector<int64_t>(one.x.size(), -1));
-    if (std::string_view(one.op) == "MatMul")
-      model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
-    one.prepare(model, model.Node(one.op, {"x"}, {"y"}));
-    const Session session = model.Session(OnProvider("dnnl"));
-    ASSERT_EQ(session.placement().nodes.size(), 1u);
-    const auto& node = session.placement().nodes[0];
-    EXPECT_EQ(node.provider, "CPUExecutionProvider");
-    ASSERT_FALSE(node.refusals.empty());
-    EXPECT_EQ(node.refusals[0].first, "DnnlExecutionProvider");
-    EXPECT_THAT(node.refusals[0].second, HasSubstr(one.reason));
-  }
+void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
+
+const Refusal kRefusals[] = {
+    {"Operator", "Sign", ElementType::kFloat, {1, 8}, "no lowering"},
+    {"Type", "Relu", ElementType::kDouble, {1, 8}, "an input is tensor(double); float or"},
+    {"Rank", "Relu", ElementType::kFloat, {1, 1, 1, 1, 1, 1, 8}, "more than 6 dimensions"},
+    {"Empty", "Relu", ElementType::kFloat, {0, 8}, "an input is empty"},
+    {"Alone", "Relu", ElementType::kFloat, {1, 8}, "alone it gains nothing"},
+    {"Vector",
+     "MatMul",
+     ElementType::kFloat,
+     {8},
+     "vector operands",
+     [](ModelBuilder& model, onnx::NodeProto& node) {
+       Weights(model, "w", {8, 8});
+       node.add_input("w");
+     }},
+    {"TransA",
+     "Gemm",
+     ElementType::kFloat,
+     {8, 8},
+     "transposed A",
+     [](ModelBuilder& model, onnx::NodeProto& node) {
+       Weights(model, "w", {8, 8});
+       node.add_input("w");
+       Int(node, "transA", 1);
+     }},
+    {"Indices",
+     "MaxPool",
+     ElementType::kFloat,
+     {1, 8, 4, 4},
+     "only the first output",
+     [](ModelBuilder& model, onnx::NodeProto& node) {
+       Ints(node, "kernel_shape", {2, 2});
+       node.add_output("i");
+       model.Output("i", ElementType::kInt64, {-1, -1, -1, -1});
+     }},
+    {"SpatialRank",
+     "Conv",
+     ElementType::kFloat,
+     {1, 2, 3, 3, 3, 3},
+     "one to three spatial",
+     [](ModelBuilder& model, onnx::NodeProto& node) {
+       Weights(model, "w", {2, 2, 1, 1, 1, 1});
+       node.add_input("w");
+     }},
+    {"DepthwiseVolume",
+     "Conv",
+     ElementType::kFloat,
+     {1, 2, 3, 3, 3},
+     "only reference code",
+     [](ModelBuilder& model, onnx::NodeProto& node) {
+       Weights(model, "w", {2, 1, 1, 1, 1});
+       node.add_input("w");
+       Int(node, "group", 2);
+     }},
+    {"WindowsOfPadding",
+     "MaxPool",
+     ElementType::kFloat,
+     {1, 8, 4, 4},
+     "nothing but padding",
+     [](ModelBuilder&, onnx::NodeProto& node) {
+       Ints(node, "kernel_shape", {2, 2});
+       Ints(node, "pads", {0, 0, 0, 2});
+     }},
+};
+
+class OnednnRefusals : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(OnednnRefusals, CarryAReason) {
+  const Refusal& one = GetParam();
+  ModelBuilder model;
+  ModelBuilder::Declare(model.proto().mutable_graph()->add_input(), "x", one.type, one.x);
+  ModelBuilder::Declare(model.proto().mutable_graph()->add_output(), "y", one.type, std::vector<int64_t>(one.x.size(), -1));
+  if (std::string_view(one.op) == "MatMul")
+    model.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  one.prepare(model, model.Node(one.op, {"x"}, {"y"}));
+  const Session session = model.Session(OnProvider("dnnl"));
+  ASSERT_EQ(session.placement().nodes.size(), 1u);
+  const auto& node = session.placement().nodes[0];
+  EXPECT_EQ(node.provider, "CPUExecutionProvider");
+  ASSERT_FALSE(node.refusals.empty());
+  EXPECT_EQ(node.refusals[0].first, "DnnlExecutionProvider");
+  EXPECT_THAT(node.refusals[0].second, HasSubstr(one.reason));
 }
+
+INSTANTIATE_TEST_SUITE_P(Nodes, OnednnRefusals, ::testing::ValuesIn(kRefusals),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Onednn, ABadShapeAtRunTimeIsAnErrorThatNamesTheNode) {
   ModelBuilder model;
