@@ -139,6 +139,12 @@ std::vector<Case> TextCases() {
          return OneNode("Cast", {{kInt, 1}}, kText, 1, [](auto& node) { Int(node, "to", onnx::TensorProto::STRING); });
        },
        [](int64_t n) -> std::vector<Value> { return {Zeros(kInt, {n})}; }, 10, 40'000},
+  };
+}
+
+/// Texts that ai.onnx.ml's operators give: labels and features.
+std::vector<Case> LabelCases() {
+  return {
       {"LabelEncoder",
        [] {
          return OneNode(
@@ -218,8 +224,7 @@ std::vector<Case> SequenceCases() {
   };
 }
 
-std::vector<Case> MovedTextCases() {
-  const auto pads = [](int64_t n) { return Ints({0, n}); };
+std::vector<Case> IndexedTextCases() {
   return {
       {"Gather", [] { return OneNode("Gather", {{kText, 1}, {kInt, 1}}, kText, 1); },
        [](int64_t n) -> std::vector<Value> { return {Texts({2}, Long(1500)), Zeros(kInt, {n})}; }, 3, 3000},
@@ -227,25 +232,6 @@ std::vector<Case> MovedTextCases() {
        [](int64_t n) -> std::vector<Value> { return {Texts({2}, Long(1500)), Zeros(kInt, {n})}; }, 3, 3000},
       {"GatherND", [] { return OneNode("GatherND", {{kText, 1}, {kInt, 2}}, kText, 1); },
        [](int64_t n) -> std::vector<Value> { return {Texts({2}, Long(1500)), Zeros(kInt, {n, 1})}; }, 3, 3000},
-      {"Expand", [] { return OneNode("Expand", {{kText, 1}, {kInt, 1}}, kText, 1); },
-       [](int64_t n) -> std::vector<Value> { return {Texts({1}, Long(1100)), Ints({n})}; }, 4, 4000},
-      {"Tile", [] { return OneNode("Tile", {{kText, 1}, {kInt, 1}}, kText, 1); },
-       [](int64_t n) -> std::vector<Value> { return {Texts({1}, Long(1100)), Ints({n})}; }, 4, 4000},
-      {"Pad", [] { return OneNode("Pad", {{kText, 1}, {kInt, 1}, {kText, 0}}, kText, 1); },
-       [pads](int64_t n) -> std::vector<Value> { return {Texts({1}, "a"), pads(n), Texts({}, Long(1300))}; }, 2, 3000},
-      {"PadEdge",
-       [] { return OneNode("Pad", {{kText, 1}, {kInt, 1}}, kText, 1, [](auto& node) { Text(node, "mode", "edge"); }); },
-       [pads](int64_t n) -> std::vector<Value> { return {Texts({1}, Long(1300)), pads(n)}; }, 2, 3000},
-      {"Where", [] { return OneNode("Where", {{ElementType::kBool, 1}, {kText, 0}, {kText, 0}}, kText, 1); },
-       [](int64_t n) -> std::vector<Value> {
-         return {Zeros(ElementType::kBool, {n}), Texts({}, "a"), Texts({}, Long(1200))};
-       },
-       5, 4000},
-      {"Concat",
-       [] { return OneNode("Concat", {{kText, 1}, {kText, 1}}, kText, 1, [](auto& node) { Int(node, "axis", 0); }); },
-       [](int64_t n) -> std::vector<Value> { return {Texts({n}, Long(1000)), Texts({1}, Long(5))}; }, 3, 2500},
-      {"Transpose", [] { return OneNode("Transpose", {{kText, 2}}, kText, 2); },
-       [](int64_t n) -> std::vector<Value> { return {Texts({n, 2}, Long(1000))}; }, 3, 2000},
       {"Compress", [] { return OneNode("Compress", {{kText, 1}, {ElementType::kBool, 1}}, kText, 1); },
        [](int64_t n) -> std::vector<Value> {
          Tensor wanted(ElementType::kBool, Shape{n});
@@ -269,6 +255,31 @@ std::vector<Case> MovedTextCases() {
        [](int64_t n) -> std::vector<Value> { return {Texts({n}, "a"), Zeros(kInt, {n}), Texts({n}, Long(900))}; }, 2, 3000},
       {"Unique", [] { return OneNode("Unique", {{kText, 1}}, kText, 1); },
        [](int64_t n) -> std::vector<Value> { return {Texts({3}, Long(n))}; }, 20, 2'500'000},
+  };
+}
+
+std::vector<Case> MovedTextCases() {
+  const auto pads = [](int64_t n) { return Ints({0, n}); };
+  return {
+      {"Expand", [] { return OneNode("Expand", {{kText, 1}, {kInt, 1}}, kText, 1); },
+       [](int64_t n) -> std::vector<Value> { return {Texts({1}, Long(1100)), Ints({n})}; }, 4, 4000},
+      {"Tile", [] { return OneNode("Tile", {{kText, 1}, {kInt, 1}}, kText, 1); },
+       [](int64_t n) -> std::vector<Value> { return {Texts({1}, Long(1100)), Ints({n})}; }, 4, 4000},
+      {"Pad", [] { return OneNode("Pad", {{kText, 1}, {kInt, 1}, {kText, 0}}, kText, 1); },
+       [pads](int64_t n) -> std::vector<Value> { return {Texts({1}, "a"), pads(n), Texts({}, Long(1300))}; }, 2, 3000},
+      {"PadEdge",
+       [] { return OneNode("Pad", {{kText, 1}, {kInt, 1}}, kText, 1, [](auto& node) { Text(node, "mode", "edge"); }); },
+       [pads](int64_t n) -> std::vector<Value> { return {Texts({1}, Long(1300)), pads(n)}; }, 2, 3000},
+      {"Where", [] { return OneNode("Where", {{ElementType::kBool, 1}, {kText, 0}, {kText, 0}}, kText, 1); },
+       [](int64_t n) -> std::vector<Value> {
+         return {Zeros(ElementType::kBool, {n}), Texts({}, "a"), Texts({}, Long(1200))};
+       },
+       5, 4000},
+      {"Concat",
+       [] { return OneNode("Concat", {{kText, 1}, {kText, 1}}, kText, 1, [](auto& node) { Int(node, "axis", 0); }); },
+       [](int64_t n) -> std::vector<Value> { return {Texts({n}, Long(1000)), Texts({1}, Long(5))}; }, 3, 2500},
+      {"Transpose", [] { return OneNode("Transpose", {{kText, 2}}, kText, 2); },
+       [](int64_t n) -> std::vector<Value> { return {Texts({n, 2}, Long(1000))}; }, 3, 2000},
       {"ResizeNearest",
        [] {
          ModelBuilder model;
@@ -424,7 +435,9 @@ TEST_P(RunMemory, EndsInAnErrorAndTheSessionWorksOn) {
 
 const auto kNameOfCase = [](const auto& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(Texts, RunMemory, ::testing::ValuesIn(TextCases()), kNameOfCase);
+INSTANTIATE_TEST_SUITE_P(Labels, RunMemory, ::testing::ValuesIn(LabelCases()), kNameOfCase);
 INSTANTIATE_TEST_SUITE_P(Sequences, RunMemory, ::testing::ValuesIn(SequenceCases()), kNameOfCase);
+INSTANTIATE_TEST_SUITE_P(IndexedTexts, RunMemory, ::testing::ValuesIn(IndexedTextCases()), kNameOfCase);
 INSTANTIATE_TEST_SUITE_P(MovedTexts, RunMemory, ::testing::ValuesIn(MovedTextCases()), kNameOfCase);
 INSTANTIATE_TEST_SUITE_P(Tables, RunMemory, ::testing::ValuesIn(TableCases()), kNameOfCase);
 
