@@ -2,6 +2,7 @@
 
 // What tests of loading share.
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -32,6 +33,13 @@ inline void ExternalFloats(ModelBuilder& model, const std::string& name, std::in
     entry.set_key(key);
     entry.set_value(value);
   }
+}
+
+/// The number as protobuf writes it.
+inline std::string Varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
 }
 
 inline std::string LoadError(const ModelBuilder& model) {
