@@ -96,7 +96,8 @@ TEST(OnednnSequences, PartsOfAttention) {
   for (size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(std::isnan(a[i]), i / 6 % 5 == 1) << i;
     EXPECT_EQ(std::isnan(a[i]), std::isnan(b[i])) << i;
-    if (!std::isnan(a[i])) EXPECT_NEAR(a[i], b[i], 1e-4f) << i;
+    if (std::isnan(a[i])) continue;
+    EXPECT_NEAR(a[i], b[i], 1e-4f) << i;
   }
 }
 

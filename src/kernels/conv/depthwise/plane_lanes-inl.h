@@ -42,6 +42,7 @@ inline void SpreadPixels(const float* const* planes, int64_t first, int64_t coun
         __builtin_prefetch(reinterpret_cast<const char*>(planes[r] + first + i) + kPlaneBytesAhead);
       }
     } else {
+      const auto mask = hn::FirstN(d, static_cast<size_t>(left));
 #pragma GCC unroll 16
       for (int64_t r = 0; r < kPlaneLanes; ++r) rows[r] = hn::MaskedLoad(mask, d, planes[r] + first + i);
     }

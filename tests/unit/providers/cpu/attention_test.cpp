@@ -4,7 +4,6 @@
 #include "kernels/attention/attention.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +11,12 @@
 
 #include "attributes.h"
 #include "base/cpu_features.h"
-#include "kernels/vector/targets.h"
 #include "model_builder.h"
 #include "random_numbers.h"
+
+#include "kernels/vector/targets.h"
+
+#include <hwy/targets.h>
 
 namespace tessera::testing {
 namespace {

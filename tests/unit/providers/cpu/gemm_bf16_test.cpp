@@ -4,15 +4,17 @@
 #include "kernels/gemm/gemm_bf16.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <limits>
 #include <random>
 #include <vector>
 
-#include "kernels/vector/targets.h"
 #include "runtime/threads/thread_pools.h"
+
+#include "kernels/vector/targets.h"
+
+#include <hwy/targets.h>
 
 namespace tessera::cpu {
 namespace {

@@ -1,13 +1,14 @@
 // Every row of kernels.inc beside plain loops, on every instruction set of this machine: sizes around the edges of tiles,
 // panels and steps in k, on one thread and as a whole.
 
-#include "kernels/vector/targets.h"
-
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include "gemm_operands.h"
 #include "runtime/threads/thread_pools.h"
+
+#include "kernels/vector/targets.h"
+
+#include <hwy/targets.h>
 
 namespace tessera::cpu {
 namespace {

@@ -4,15 +4,17 @@
 #include "kernels/gemm/gemm.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "kernels/vector/targets.h"
 #include "random_numbers.h"
 #include "runtime/threads/thread_pools.h"
+
+#include "kernels/vector/targets.h"
+
+#include <hwy/targets.h>
 
 namespace tessera::cpu {
 namespace {

@@ -3,13 +3,14 @@
 #include "kernels/gemm/nbits/nibbles.h"
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <functional>
 #include <random>
 #include <vector>
 
 #include "kernels/vector/targets.h"
+
+#include <hwy/highway.h>
 
 namespace tessera::cpu {
 namespace {

@@ -1,7 +1,6 @@
 // NaN among numbers: found by vector code of every instruction set, and never a reason to touch what lies outside.
 
 #include <gmock/gmock.h>
-#include <hwy/highway.h>
 
 #include <cmath>
 #include <limits>
@@ -13,6 +12,10 @@
 #include "kernels/reduce/arg_extreme.h"
 #include "kernels/reduce/fold.h"
 #include "model_builder.h"
+
+#include "kernels/vector/targets.h"
+
+#include <hwy/highway.h>
 
 namespace tessera::testing {
 namespace {

@@ -2,7 +2,6 @@
 // ends with them, on each instruction set that this processor has.
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,10 @@
 #include "kernels/quantize/quantize.h"
 #include "kernels/reduce/sum_bytes.h"
 #include "random_numbers.h"
+
+#include "kernels/vector/targets.h"
+
+#include <hwy/highway.h>
 
 namespace tessera::testing {
 namespace {

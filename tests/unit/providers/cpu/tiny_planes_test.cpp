@@ -3,7 +3,6 @@
 #include "kernels/pool/tiny_planes.h"
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +14,10 @@
 #include "attributes.h"
 #include "guarded.h"
 #include "model_builder.h"
+
+#include "kernels/vector/targets.h"
+
+#include <hwy/highway.h>
 
 namespace tessera::testing {
 namespace {
