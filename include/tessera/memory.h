@@ -86,6 +86,12 @@ class MemoryCharge {
     allocator_->Charge(bytes);
     bytes_ += bytes;
   }
+  /// Of what was counted, no more than that.
+  void GiveBack(size_t bytes) noexcept {
+    if (bytes == 0 || allocator_ == nullptr) return;
+    allocator_->Refund(bytes);
+    bytes_ -= bytes;
+  }
   size_t bytes() const noexcept { return bytes_; }
 
  private:

@@ -210,6 +210,7 @@ struct Float8E8M0 {
   }
 };
 
+/// ONNX's type of elements that C++ has as T; kUndefined of others.
 template <class T>
 inline constexpr ElementType ElementTypeOf = ElementType::kUndefined;
 template <>

@@ -27,9 +27,11 @@
 
 namespace tessera {
 
+/// Whether branches of a graph run one after the other, or on the inter-op threads at once.
 enum class ExecutionMode : int { kSequential = 0, kParallel = 1 };
 /// Values equal GraphOptimizationLevel of the C ABI.
 enum class OptimizationLevel : int { kNone = 0, kBasic = 1, kExtended = 2, kLayout = 3, kAll = 99 };
+/// How much an arena that runs out asks for: twice what it has, or what is needed.
 enum class ArenaExtendStrategy : int { kNextPowerOfTwo = 0, kSameAsRequested = 1 };
 
 class ProviderSource;
@@ -49,6 +51,7 @@ struct ArenaOptions {
   int64_t limit = 0;  // bytes, 0: none
 };
 
+/// What sessions of one environment share: log, threads, providers and limits.
 struct EnvironmentOptions {
   /// Who writes, in the log, and from which level on: for sessions that do not say it themselves.
   std::string log_id = "tessera";
@@ -61,8 +64,7 @@ struct EnvironmentOptions {
   /// says; options that it leaves out are taken from here.
   std::vector<ProviderRequest> default_providers;
   /// Bytes of host memory that the loads of all its sessions may take together, and their runs, beside each session's own
-  /// limits
-  /// ("session.load_memory_limit", "session.run_memory_limit"); 0: no limit.
+  /// limits ("session.load_memory_limit", "session.run_memory_limit"); 0: no limit.
   int64_t load_memory_limit = 0;
   int64_t run_memory_limit = 0;
   /// Entries of any name, which registered libraries of providers are shown. "tessera.hardware_devices" stands for the
@@ -412,8 +414,11 @@ class TESSERA_API Session {
   /// The same with everything bound, by a binding of this session. After an error its outputs() are those of no run.
   void Run(IoBinding& binding, const RunOptions& options = {}) const;
 
+  /// Which provider runs which node of the model, and why others do not.
   const PlacementReport& placement() const;
+  /// What passes changed.
   const OptimizationReport& optimization() const;
+  /// Whether a context was read or written.
   const ContextReport& context() const;
   /// What looks wrong in the model and was let through, a sentence each: attributes that their operators do not have.
   const std::vector<std::string>& warnings() const;

@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "base/load_limits.h"
 #include "model/proto.h"
-#include "model/sparse_proto.h"
 
 namespace tessera {
 namespace {

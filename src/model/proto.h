@@ -46,6 +46,7 @@ bool IsStoredRaw(ElementType type) noexcept;
 onnx::TensorProto ToProto(const Tensor& tensor, std::string_view name);
 /// Says where the data lies, in place of it.
 onnx::TensorProto ToProto(const Tensor& tensor, std::string_view name, const WeightPlace& place);
+onnx::SparseTensorProto ToProto(const SparseTensor& sparse);
 onnx::TypeProto ToProto(const TypeInfo& type);
 
 onnx::AttributeProto ToProto(const Attribute& attribute);

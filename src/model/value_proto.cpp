@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "model/proto.h"
-#include "model/sparse_proto.h"
 #include "onnx/onnx-data.pb.h"
 #include "tessera/serialization.h"
 

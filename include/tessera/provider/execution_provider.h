@@ -142,6 +142,8 @@ struct SessionServices {
   Allocator* memory = &HostAllocator();
 };
 
+/// What runs parts of a model: it claims nodes or subgraphs and makes their kernels. One object serves one session, and is
+/// asked by one thread at a time while that loads; kernels are called by any.
 class TESSERA_API ExecutionProvider {
  public:
   virtual ~ExecutionProvider() = default;
@@ -187,6 +189,7 @@ class TESSERA_API ExecutionProvider {
   /// Options that change while the session lives, by name: each provider is told of all, and takes those that it knows.
   virtual void SetDynamicOptions(std::span<const std::pair<std::string_view, std::string_view>> /*options*/) {}
 
+  /// Of nodes that it claims one by one. The registry lives as long as the provider.
   virtual const KernelRegistry& kernels() const noexcept = 0;
 
   /// Whether it defines an operator of this name, which then means in its sessions what the provider says: of a domain that

@@ -45,6 +45,7 @@ class TESSERA_API AttributeValue : public AttributeVariant {
   ~AttributeValue();
 };
 
+/// Of a node, by its name in the operator's definition.
 struct Attribute {
   std::string name;
   AttributeValue value;

@@ -2,10 +2,10 @@
 
 // The interface between the executor and an operator's implementation.
 
-#include <any>
-#include <atomic>
 #include <concepts>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -283,6 +283,7 @@ class TESSERA_API KernelDef {
   std::vector<KernelRefusal> refusals_;
 };
 
+/// Begins the definition of a kernel: of an operator of ai.onnx, unless a domain is given.
 inline KernelDef Op(std::string_view op_type, std::string_view domain = "") { return KernelDef(op_type, domain); }
 
 /// The kernels of one provider.

@@ -15,6 +15,7 @@ enum class Precision : uint8_t {
   kInt8Dynamic,      // constant operands are quantized at load, the others at each run; accumulators are 32-bit integers
 };
 
+/// As options and reports call it: "f32", "bf16".
 constexpr std::string_view NameOf(Precision precision) {
   switch (precision) {
     case Precision::kFloat32: return "f32";

@@ -35,6 +35,11 @@ inline void ChargeMore(Sequence& sequence, size_t bytes) {
   if (bytes > 0) std::const_pointer_cast<MemoryCharge>(sequence.charge)->Add(bytes);
 }
 
+/// Gives back what ChargeMore counted.
+inline void ChargeLess(Sequence& sequence, size_t bytes) {
+  std::const_pointer_cast<MemoryCharge>(sequence.charge)->GiveBack(bytes);
+}
+
 /// Appends an element, and counts its shape. Throws Error over the limit.
 inline void Append(Sequence& sequence, Value element) {
   ChargeMore(sequence, ShapeBytes(element));

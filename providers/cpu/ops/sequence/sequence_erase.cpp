@@ -1,7 +1,5 @@
 // SequenceErase (11).
 
-#include <memory>
-
 #include "cpu/ops/sequence/elements.h"
 
 namespace tessera::cpu {
@@ -17,11 +15,7 @@ class SequenceErase final : public Kernel {
     const size_t at = ResolvePosition(position != nullptr ? ScalarIndex(*position) : -1,
                                       context.input_value(0)->sequence().elements.size());
     Sequence sequence = EditableSequence(context);
-    if (const size_t shape = ShapeBytes(sequence.elements[at]); shape > 0) {
-      const size_t others = sequence.charge->bytes() - shape;
-      sequence.charge = nullptr;  // both at once may be more than the limit
-      sequence.charge = std::make_shared<MemoryCharge>(context.allocator(), others);
-    }
+    ChargeLess(sequence, ShapeBytes(sequence.elements[at]));
     sequence.elements.erase(sequence.elements.begin() + static_cast<std::ptrdiff_t>(at));
     if (sequence.num_owned > at) --sequence.num_owned;
     context.set_output(0, std::move(sequence));
