@@ -2,6 +2,7 @@
 // Softplus: oneDNN's are inexact near 0; not Max and Min: oneDNN's lose NaN, as do its Relu, Clip, Exp, Sigmoid and Elu,
 // which are mended here; not Pow's square roots: oneDNN's are Sqrt's, of other zeros and infinities.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -239,7 +240,11 @@ void LowerBinary(ProgramBuilder& builder, const Node& node) {
 std::string RefusePRelu(const GraphViewer& graph, const Node& node) {
   const auto &x = *graph.value(node.inputs[0]).type.shape, &slope = *graph.value(node.inputs[1]).type.shape;
   if (x.size() > 5) return "oneDNN has it for five dimensions at most";
-  return Covers(x, slope) ? std::string() : "the slope is not known to broadcast to the input";
+  if (!Covers(x, slope)) return "the slope is not known to broadcast to the input";
+  const Tensor* numbers = graph.constant(node.inputs[1]);
+  const bool finite = numbers != nullptr && numbers->is(ElementType::kFloat) &&
+                      std::ranges::all_of(numbers->values<float>(), [](float number) { return std::isfinite(number); });
+  return finite ? std::string() : "oneDNN multiplies slopes with what isn't negative too: they must be known and finite";
 }
 
 void LowerPRelu(ProgramBuilder& builder, const Node& node) {
@@ -297,7 +302,10 @@ std::optional<Eltwise> AsEltwise(const GraphViewer& graph, const Node& node) {
   if (!node.domain.empty()) return std::nullopt;
   const std::string& op = node.op_type;
   if (op == "Relu") return Eltwise{algorithm::eltwise_relu};
-  if (op == "LeakyRelu") return Eltwise{algorithm::eltwise_relu, ActivationAttributes(node).alpha};
+  if (op == "LeakyRelu") {
+    const float alpha = ActivationAttributes(node).alpha;  // with 0 oneDNN computes Relu, which has a number for -inf
+    return alpha != 0 ? std::optional(Eltwise{algorithm::eltwise_relu, alpha}) : std::nullopt;
+  }
   if (op == "Sigmoid") return Eltwise{algorithm::eltwise_logistic};
   if (op == "Tanh") return Eltwise{algorithm::eltwise_tanh};
   if (op == "Elu") return Eltwise{algorithm::eltwise_elu, ActivationAttributes(node).alpha};

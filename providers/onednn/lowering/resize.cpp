@@ -1,5 +1,6 @@
-// Resize (11) with oneDNN's positions -> resampling_forward: linear between the centres of pixels, and the nearest pixel in
-// whole multiples.
+// Resize (11) of the nearest pixel in whole multiples, with oneDNN's positions -> resampling_forward. Linear interpolation
+// is left to the CPU provider: oneDNN multiplies with weights of zero too, along axes that stay as they are as well, so
+// that an infinity makes its neighbours no numbers.
 
 #include <cmath>
 #include <numeric>
@@ -47,13 +48,10 @@ std::optional<Resizing> ResizingOf(const GraphViewer& graph, const Node& node) {
 
 bool IsWhole(double number) { return number >= 1 && number == std::floor(number); }
 
-/// An output's positions must be those that its and the input's size imply, and for the nearest pixel a whole multiple.
-bool FitsAxis(const Resizing& resizing, size_t i, const Dimension& dim, bool nearest) {
-  if (resizing.sizes[i] >= 0)
-    return !nearest ||
-           (dim.known() && dim.value > 0 && resizing.sizes[i] >= dim.value && resizing.sizes[i] % dim.value == 0);
-  if (IsWhole(resizing.scales[i])) return true;
-  return !nearest && dim.known() && IsWhole(resizing.scales[i] * static_cast<double>(dim.value));
+/// The output must be a whole multiple of the input.
+bool FitsAxis(const Resizing& resizing, size_t i, const Dimension& dim) {
+  if (resizing.sizes[i] < 0) return IsWhole(resizing.scales[i]);
+  return dim.known() && dim.value > 0 && resizing.sizes[i] >= dim.value && resizing.sizes[i] % dim.value == 0;
 }
 
 std::string RefuseModes(const ResizeAttributes& attributes) {
@@ -62,14 +60,12 @@ std::string RefuseModes(const ResizeAttributes& attributes) {
   if (attributes.policy != AspectPolicy::kStretch) return "aspect ratios are left to the CPU provider";
   const bool centres =
       options.coordinates == CoordinateMode::kHalfPixel || options.coordinates == CoordinateMode::kHalfPixelSymmetric;
-  if (options.mode == ResampleMode::kLinear) return centres ? "" : "oneDNN is linear between the centres of pixels only";
+  if (options.mode == ResampleMode::kLinear) return "oneDNN's linear interpolation makes NaN beside infinities";
   if (options.mode != ResampleMode::kNearest) return "oneDNN has no cubic interpolation";
   const bool rounds = options.nearest == NearestMode::kRoundPreferFloor || options.nearest == NearestMode::kRoundPreferCeil;
   const bool floors = options.coordinates == CoordinateMode::kAsymmetric && options.nearest == NearestMode::kFloor;
   return (centres && rounds) || floors ? "" : "oneDNN has the pixel nearest to each centre only";
 }
-
-bool TakesNearest(const ResizeAttributes& attributes) { return attributes.options.mode == ResampleMode::kNearest; }
 
 std::string RefuseResize(const GraphViewer& graph, const Node& node) {
   const SymbolicShape& x = *graph.value(node.inputs[0]).type.shape;
@@ -78,12 +74,10 @@ std::string RefuseResize(const GraphViewer& graph, const Node& node) {
   if (std::string reason = RefuseModes(attributes); !reason.empty()) return reason;
   const auto resizing = ResizingOf(graph, node);
   if (!resizing) return "its scales or sizes are not constants";
-  const bool nearest = TakesNearest(attributes);
   for (size_t i = 0; i < x.size(); ++i) {
     const bool stays = resizing->sizes[i] < 0 ? resizing->scales[i] == 1 : x[i].known() && x[i].value == resizing->sizes[i];
     if (i < 2 && !stays) return "it resizes batch or channels";
-    if (!FitsAxis(*resizing, i, x[i], nearest))
-      return "its scale is not the sizes' ratio, or of the nearest pixel no whole multiple";
+    if (!FitsAxis(*resizing, i, x[i])) return "its result is no whole multiple of its input";
   }
   return {};
 }
@@ -96,8 +90,7 @@ void LowerResize(ProgramBuilder& builder, const Node& node) {
     out[i] = resizing.sizes[i] >= 0 ? resizing.sizes[i]
                                     : static_cast<int64_t>(std::floor(static_cast<double>(out[i]) * resizing.scales[i]));
   }
-  const bool nearest = TakesNearest(ResizeAttributes(node));
-  const auto algorithm = nearest ? dnnl::algorithm::resampling_nearest : dnnl::algorithm::resampling_linear;
+  constexpr auto algorithm = dnnl::algorithm::resampling_nearest;
   const Desc layout = builder.desc(x.memory);
   const auto pd = ResamplingDesc(CpuEngine(), algorithm, layout, AnyLayout(out, TypeOf(layout)), OwnScratchpad());
   const MemoryIndex dst = builder.Temporary(pd.dst_desc());

@@ -1,6 +1,8 @@
 #include "onednn/program/channel_affine.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "onednn/lowering/lowering.h"
 #include "ops/normalization/batch_normalization.h"
@@ -31,8 +33,7 @@ bool ChannelAffine::Append(const GraphViewer& graph, const Node& node, ValueInde
       if (tensor == nullptr || !tensor->is(ElementType::kFloat) || tensor->shape() != Shape{dims[1]}) return false;
       step.constants.push_back(*tensor);
     }
-    steps_.push_back(std::move(step));
-    return true;
+    return Keep(std::move(step), dims[1]);
   }
   const bool swapped = node.inputs.size() == 2 && node.inputs[1] == x;
   Kind kind;
@@ -51,8 +52,18 @@ bool ChannelAffine::Append(const GraphViewer& graph, const Node& node, ValueInde
   const ValueIndex other = node.inputs[swapped ? 0 : 1];
   const Tensor* tensor = other == kNone || other == x ? nullptr : graph.constant(other);
   if (tensor == nullptr || !IsByChannel(*tensor, dims)) return false;
-  steps_.push_back({.kind = kind, .constants = {*tensor}});
-  return true;
+  return Keep({.kind = kind, .constants = {*tensor}}, dims[1]);
+}
+
+bool ChannelAffine::Keep(Step step, int64_t channels) {
+  // Multiplied with each other and with weights, numbers must not overflow where one after the other would not.
+  constexpr double kLargest = 0x1p32;
+  steps_.push_back(std::move(step));
+  const auto [scale, shift] = Compute(channels);
+  const auto usual = [](double value) { return std::abs(value) <= kLargest; };
+  if (std::ranges::all_of(scale, usual) && std::ranges::all_of(shift, usual)) return true;
+  steps_.pop_back();
+  return false;
 }
 
 ChannelAffine::Numbers ChannelAffine::Compute(int64_t channels) const {

@@ -10,7 +10,8 @@
 
 namespace tessera::onednn {
 
-/// y = scale * x + shift in each channel, as the nodes that say so. The numbers are made only when nothing holds them yet.
+/// y = scale * x + shift in each channel, as the nodes that say so. The weights that they scale are made only when nothing
+/// holds them yet.
 class ChannelAffine {
  public:
   /// Takes up `node`, which reads `x` of these dimensions, when it is such an operator; leaves everything as it was
@@ -36,6 +37,9 @@ class ChannelAffine {
     float epsilon = 0;
     std::vector<Tensor> constants;
   };
+  /// Takes up a step unless it makes numbers that are absurdly large.
+  bool Keep(Step step, int64_t channels);
+
   std::vector<Step> steps_;
 };
 

@@ -146,6 +146,23 @@ void FillNearest(const ResampleOptions& options, const CoordinateMap& map, const
   }
 }
 
+/// Fills `partial`.
+void ListPartial(AxisTable& table) {
+  const auto each = [&](auto&& take) {
+    PacedCancellationPoint look(10);
+    for (int64_t o = 0; o < table.out; ++o) {
+      look.Pass(table.taps);
+      const auto row = table.weights_f32.begin() + o * table.taps;
+      if (std::find(row, row + table.taps, 0.0f) != row + table.taps) take(static_cast<int32_t>(o));
+    }
+  };
+  size_t count = 0;
+  each([&](int32_t) { ++count; });
+  table.charge.Add(count * sizeof(int32_t));
+  table.partial.reserve(count);
+  each([&](int32_t o) { table.partial.push_back(o); });
+}
+
 void FillWeighted(const ResampleOptions& options, const CoordinateMap& map, double scale, Allocator& memory,
                   AxisTable& table) {
   const Filter filter(options, scale);
@@ -189,6 +206,7 @@ void FillWeighted(const ResampleOptions& options, const CoordinateMap& map, doub
   InCancellablePieces(0, static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
     table.weights_f32.insert(table.weights_f32.end(), table.weights.begin() + begin, table.weights.begin() + end);
   });
+  ListPartial(table);
 }
 
 bool IsIdentity(const ResampleOptions& options, int64_t in, const AxisRequest& request) {

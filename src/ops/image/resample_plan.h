@@ -33,6 +33,7 @@ struct AxisTable {
   std::vector<int32_t> first;
   std::vector<double> weights;     // [out, taps]; empty for nearest
   std::vector<float> weights_f32;  // the same, rounded
+  std::vector<int32_t> partial;    // output positions some of whose weights are zero, as floats
   std::vector<uint8_t> outside;    // 1: the extrapolation value; empty: never
   MemoryCharge charge;             // of all these
 };

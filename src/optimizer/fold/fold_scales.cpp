@@ -2,7 +2,10 @@
 // the weights of the convolution or matrix multiplication before them. The normalization may also read a MatMul's rows as
 // a matrix.
 
+#include <atomic>
+#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "ops/math/gemm.h"
 #include "ops/nn/conv.h"
@@ -52,10 +55,28 @@ std::optional<Affine> AffineOfOperand(const Graph& graph, const Node& node, size
   return Affine{std::move(*values), std::vector<double>(static_cast<size_t>(layer.channels), 0.0)};
 }
 
-/// Each filter times its channel's scale.
+/// The largest magnitude among weights, as its bits: these are in the order of the numbers, infinities and what is no
+/// number above all, and integers' maxima are vectors'.
 template <class T>
-Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<double>& scale,
-                     const SessionResources& resources) {
+struct Largest {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  static Bits Of(T value) { return std::bit_cast<Bits>(value) & (~Bits{0} >> 1); }
+  static constexpr Bits kLeastNormal = std::bit_cast<Bits>(std::numeric_limits<T>::min());
+  static constexpr Bits kInfinity = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+
+  void Take(Bits other) {
+    Bits seen = bits;
+    while (seen < other && !bits.compare_exchange_weak(seen, other)) {
+    }
+  }
+  std::atomic<Bits> bits = 0;
+};
+
+/// Each filter times its channel's scale. Nothing where a product is no finite number or all vanish: one after the other,
+/// the operators may still give finite numbers, and others than zero.
+template <class T>
+std::optional<Tensor> ScaledWeights(const Node& node, const Tensor& weights, const std::vector<double>& scale,
+                                    const SessionResources& resources) {
   ThreadPool& threads = resources.load_threads();
   Tensor scaled(weights.type(), weights.shape(), resources.load_memory());
   const Shape& shape = weights.shape();
@@ -64,9 +85,17 @@ Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<
   const int64_t columns = shape[1], inner = shape.SizeOfRange(2, shape.rank());
   const int64_t rows_of_group = shape[0] / GroupOf(node);
   const bool by_row = node.op_type == "Conv" || GemmAttributes(node).trans_b;
+  Largest<T> before, after;
   const auto multiply = [&](int64_t begin, int64_t end, double factor) {
     const T typed = static_cast<T>(factor);
-    for (int64_t i = begin; i < end; ++i) to[i] = from[i] * typed;
+    typename Largest<T>::Bits given = 0, made = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      to[i] = from[i] * typed;
+      given = std::max(given, Largest<T>::Of(from[i]));
+      made = std::max(made, Largest<T>::Of(to[i]));
+    }
+    before.Take(given);
+    after.Take(made);
   };
   threads.ParallelFor(shape[0], 0.3 * static_cast<double>(columns * inner), [&](int64_t first, int64_t last) {
     for (int64_t row = first; row < last; ++row) {
@@ -81,6 +110,8 @@ Tensor ScaledWeights(const Node& node, const Tensor& weights, const std::vector<
       }
     }
   });
+  const bool vanish = before.bits >= Largest<T>::kLeastNormal && after.bits < Largest<T>::kLeastNormal;
+  if (vanish || after.bits >= Largest<T>::kInfinity) return std::nullopt;
   return scaled;
 }
 
@@ -116,10 +147,11 @@ class ScaleFolding final : public NodeRewrite {
     }
     const Shape channels{layer->channels};
     const ElementType type = weights->type();
-    Tensor scaled = type == ElementType::kFloat ? ScaledWeights<float>(source, *weights, affine->scale, context.resources)
-                                                : ScaledWeights<double>(source, *weights, affine->scale, context.resources);
-    if (!BypassNode(graph, index, replaced)) return false;
-    graph.SetInput(layer->node, 1, graph.AddConstant("", std::move(scaled)));
+    if (!AreFinite(type, *bias)) return false;
+    auto scaled = type == ElementType::kFloat ? ScaledWeights<float>(source, *weights, affine->scale, context.resources)
+                                              : ScaledWeights<double>(source, *weights, affine->scale, context.resources);
+    if (!scaled || !BypassNode(graph, index, replaced)) return false;
+    graph.SetInput(layer->node, 1, graph.AddConstant("", std::move(*scaled)));
     if (has_bias) SetBias(graph, *layer, FromDoubles(type, channels, *bias));
     return true;
   }
@@ -143,10 +175,11 @@ class ScaleFolding final : public NodeRewrite {
     if (columns == 0 || from->back().value != columns || to->back().value != columns) return false;
     const auto affine = AffineOfBatchNormalization(graph, node, ConvOrMatMul{matmul->index, columns, 2});
     if (!affine) return false;
-    Tensor scaled = ScaledWeights<float>(*matmul, *weights, affine->scale, context.resources);
+    if (!AreFinite(ElementType::kFloat, affine->shift)) return false;
+    auto scaled = ScaledWeights<float>(*matmul, *weights, affine->scale, context.resources);
     const NodeIndex scaled_matmul = matmul->index, reshaping = reshape->index;
-    if (!BypassNode(graph, index, matrix)) return false;
-    graph.SetInput(scaled_matmul, 1, graph.AddConstant("", std::move(scaled)));
+    if (!scaled || !BypassNode(graph, index, matrix)) return false;
+    graph.SetInput(scaled_matmul, 1, graph.AddConstant("", std::move(*scaled)));
     Node add;
     add.op_type = "Add";
     add.since_version = VersionOf(graph, "Add");

@@ -121,7 +121,7 @@ std::vector<Case> Images() {
            {-1, 4, 6, 6},
            [](ModelBuilder& model) {
              model.Floats("scales", {4}, {1, 1, 2, 2});
-             Text(model.Node("Resize", {"x", "", "scales"}, {"y"}), "mode", "linear");
+             model.Node("Resize", {"x", "", "scales"}, {"y"});
            }},
           {"BatchNormalization",
            {-1, 4, 6, 6},

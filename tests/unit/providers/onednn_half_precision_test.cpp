@@ -110,7 +110,7 @@ std::vector<Fp16Model> HalfImages() {
              model.Node("Conv", {"x", "p"}, {"a"});
              Int(model.Node("Concat", {"a", "x"}, {"b"}), "axis", 1);
              model.Floats("keep_scales", {4}, {1, 1, 2, 2});
-             Text(model.Node("Resize", {"b", "", "keep_scales"}, {"y"}), "mode", "linear");
+             model.Node("Resize", {"b", "", "keep_scales"}, {"y"});
            }}};
 }
 

@@ -1,6 +1,8 @@
 // What operators give in corners of their definitions, by the operator's text, numpy and what other runtimes agree on: on
 // every provider, with nodes as the model has them and rewritten.
 
+#include "providers/right_values.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -8,40 +10,16 @@
 #include <limits>
 #include <numeric>
 
-#include "attributes.h"
-#include "model_builder.h"
-#include "providers/opencl_device.h"
-#include "providers_here.h"
 #include "random_numbers.h"
 
 namespace tessera::testing {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN(),
-                kMost = std::numeric_limits<float>::max();
-
-class RightValues : public ::testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    if (!IsCompiledIn(GetParam())) GTEST_SKIP() << "not compiled in";
-    if (GetParam() == "opencl") NeedDevice();
-  }
-
-  static void Expect(const ModelBuilder& model, const std::vector<Value>& inputs, const std::vector<Value>& expected,
-                     float tolerance = 1e-5f) {
-    for (const OptimizationLevel level : {OptimizationLevel::kNone, OptimizationLevel::kAll}) {
-      SCOPED_TRACE(level == OptimizationLevel::kNone ? "as it is" : "rewritten");
-      SessionOptions options = OnProvider(GetParam());
-      options.optimization_level = level;
-      ExpectClose(ResultsOf(model.Session(options), inputs), expected, tolerance);
-    }
-  }
-};
+class RightValues : public OnEachProvider {};
 
 INSTANTIATE_TEST_SUITE_P(On, RightValues, ::testing::Values("cpu", "dnnl", "opencl"),
                          [](const auto& info) { return info.param; });
 
-Value Numbers(const std::vector<int64_t>& dims, const std::vector<float>& values) { return Floats(dims, values); }
 Value Counts(const std::vector<int64_t>& values) {
   return Tensor::Of<int64_t>(Shape{static_cast<int64_t>(values.size())}, values);
 }

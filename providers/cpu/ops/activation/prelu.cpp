@@ -1,4 +1,4 @@
-// PRelu (1, 6, 7, 9, 16): x where x > 0 (or NaN), else slope * x.
+// PRelu (1, 6, 7, 9, 16): slope * x where x < 0, else x (also where x is no number).
 
 #include "kernels/vector/targets.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr TypeSet kPReluTypes =
     kFloats | TypeSet{ElementType::kInt32, ElementType::kInt64, ElementType::kUInt32, ElementType::kUInt64};
-constexpr ElementwiseRow kPRelu = TESSERA_BINARY(PRelu, 1, kPReluTypes, a > T(0) ? a : T(W(a) * W(b))).Costs(0.25);
+constexpr ElementwiseRow kPRelu = TESSERA_BINARY(PRelu, 1, kPReluTypes, a < T(0) ? T(W(a) * W(b)) : a).Costs(0.25);
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 // the row once and kept in a ring while the output rows that read it are blended.
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/cancellable_memory.h"
@@ -33,6 +34,19 @@ const F* Weights(const AxisTable& table) {
     return table.weights.data();
   }
 }
+
+/// The taps that are read: those between zeros, whose elements would make zero no number where they are infinite.
+template <class F>
+struct Taps {
+  int64_t first, count;
+
+  static Taps Of(const F* weights, int64_t taps) {
+    int64_t begin = 0, end = taps;
+    while (end - begin > 1 && weights[begin] == 0) ++begin;
+    while (end - begin > 1 && weights[end - 1] == 0) --end;
+    return {begin, end - begin};
+  }
+};
 
 /// Ends of a pass: elements of the tensor (converted row by row) or numbers of the compute type (null functions).
 template <class F>
@@ -118,10 +132,29 @@ class PassRunner {
 
   /// Changes `sources`.
   void Blend(const F** sources, const F* weights, F* row) const {
-    InCancellablePieces(0, pass_.out_row(), kTapNs * static_cast<double>(taps_), [&](int64_t begin, int64_t end) {
-      kernels_.blend(sources, weights, taps_, end - begin, row + begin);
-      for (int64_t t = 0; t < taps_; ++t) sources[t] += end - begin;
+    const auto [first, count] = Taps<F>::Of(weights, taps_);
+    const F** read = sources + first;
+    InCancellablePieces(0, pass_.out_row(), kTapNs * static_cast<double>(count), [&](int64_t begin, int64_t end) {
+      kernels_.blend(read, weights + first, count, end - begin, row + begin);
+      for (int64_t t = 0; t < count; ++t) read[t] += end - begin;
     });
+  }
+
+  /// Output positions [begin, end) of a row that do without some taps, once more where these made them infinite or no
+  /// number.
+  void MendPartial(const AxisTable& table, const F* row, int64_t begin, int64_t end, F* to) const {
+    const int64_t inner = pass_.inner;
+    for (auto at = std::ranges::lower_bound(table.partial, begin); at != table.partial.end() && *at < end; ++at) {
+      F* result = to + *at * inner;
+      if (std::all_of(result, result + inner, [](F number) { return std::isfinite(number); })) continue;
+      const F* weights = Weights<F>(table) + *at * table.taps;
+      const auto [first, count] = Taps<F>::Of(weights, table.taps);
+      const F* from = row + (table.first[static_cast<size_t>(*at)] + first) * inner;
+      for (int64_t c = 0; c < inner; ++c) {
+        result[c] = 0;
+        for (int64_t t = 0; t < count; ++t) result[c] += weights[first + t] * from[t * inner + c];
+      }
+    }
   }
 
   void Load(const unsigned char* raw, F* numbers) const {
@@ -152,6 +185,7 @@ class PassRunner {
                         [&](int64_t begin, int64_t end) {
                           kernels_.resample_row(row, table.first.data() + begin, Weights<F>(table) + begin * table.taps,
                                                 table.taps, end - begin, pass_.inner, kept + begin * pass_.inner);
+                          MendPartial(table, row, begin, end, kept);
                           if (table.outside.empty()) return;
                           for (int64_t o = begin; o < end; ++o) {
                             if (table.outside[static_cast<size_t>(o)])
