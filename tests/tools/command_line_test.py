@@ -111,6 +111,12 @@ class WhatEveryToolHas(ToolTest):
             self.expect(1, tool, self.root / "broken.onnx", says=["broken.onnx"])
             self.expect(1, tool, self.root / "none.onnx", says=["none.onnx"])
             self.expect(2, tool, self.model, "-o", "7", says=["-o"])
+            self.expect(2, tool, self.model, "-e", "dnnl", "-i", "claims|al", says=["claims", "faster"])
+        self.expect(2, "tessera_perf", self.model, "--config", "session.tuning=banana", says=["session.tuning", "banana"])
+        self.expect(2, "tessera_perf", self.model, "--dim", "batch=2", says=["--dim", "no input has a dimension 'batch'"])
+        self.expect(2, "tessera_perf", self.model, "--inputs", self.root / "none", says=["--inputs", "no folder"])
+        self.expect(2, "tessera_perf", self.model, "--outputs", self.model, says=["--outputs", "cannot make"])
+        self.expect(1, "tessera_perf", self.root / "broken.onnx", "--config", "session.tuning=0", says=["broken.onnx"])
         self.expect(2, "onnx_test_runner", self.root / "none", says=["none"])
         self.expect(2, "onnx_test_runner", self.cases, "--timeout", 5, says=["--isolate"])
 

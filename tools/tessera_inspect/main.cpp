@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "command_line/command_line.h"
+#include "load_model.h"
 #include "placement_summary.h"
 #include "provider_options.h"
 #include "session_json.h"
@@ -245,7 +246,7 @@ int Main(int argc, char** argv) {
   try {
     const bool listed = PrintLists(arguments);
     if (!arguments.model.empty()) {
-      PrintSession(Session(std::filesystem::path(arguments.model), MakeSessionOptions(arguments)), arguments);
+      PrintSession(LoadModel(arguments.model, MakeSessionOptions(arguments)), arguments);
     } else if (argc == 1) {
       PrintLines(app.Help());
     } else if (!listed) {

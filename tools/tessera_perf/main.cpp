@@ -18,6 +18,7 @@
 #include "command_line/closest.h"
 #include "command_line/command_line.h"
 #include "data_set/data_set.h"
+#include "load_model.h"
 #include "measurement.h"
 #include "provider_options.h"
 #include "random_inputs.h"
@@ -122,6 +123,8 @@ NamedValues MakeInputs(const Session& session, const Arguments& arguments, std::
     for (const NamedType& input : session.inputs()) inputs.names.push_back(input.name);
     return inputs;
   }
+  if (!std::filesystem::is_directory(arguments.inputs))
+    throw UsageError("--inputs", fmt::format("there is no folder {}", arguments.inputs));
   NamedValues inputs = ReadDataSet(arguments.inputs, "input", session.inputs(), session.overridable_initializers());
   for (size_t i = 0; i < session.inputs().size(); ++i) {
     const std::string& name = session.inputs()[i].name;
@@ -237,7 +240,7 @@ class Callers {
 Measurement Measure(const Arguments& arguments) {
   Measurement result;
   const auto start = Clock::now();
-  const Session session(std::filesystem::path(arguments.model), MakeSessionOptions(arguments));
+  const Session session = LoadModel(arguments.model, MakeSessionOptions(arguments));
   result.load_ms = MillisecondsSince(start);
   result.context = session.context();
   for (const auto& node : session.placement().nodes) ++result.providers[node.provider];
@@ -255,7 +258,7 @@ Profile MeasureProfile(const Arguments& arguments) {
   SessionOptions options = MakeSessionOptions(arguments);
   const std::filesystem::path kept = arguments.trace;
   options.profile_prefix = kept.empty() ? std::filesystem::temp_directory_path() / "tessera_perf" : kept;
-  Session session(std::filesystem::path(arguments.model), options);
+  Session session = LoadModel(arguments.model, options);
   const NamedValues inputs = MakeInputs(session, arguments);
   std::vector<Value> results(session.outputs().size());
   Profile profile{.runs = arguments.runs > 0 ? arguments.runs : 20};

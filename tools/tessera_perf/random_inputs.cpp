@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 
+#include "command_line/command_line.h"
+
 namespace tessera::perf {
 namespace {
 
@@ -47,9 +49,9 @@ void CheckNames(const Session& session, const std::map<std::string, int64_t>& di
   }
   for (const auto& [name, size] : dims) {
     if (symbols.contains(name)) continue;
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("no input has a dimension '{}' (their dimensions: {})", name,
-                            symbols.empty() ? "none has a name" : fmt::format("{}", fmt::join(symbols, ", "))));
+    throw UsageError("--dim",
+                     fmt::format("no input has a dimension '{}' (their dimensions: {})", name,
+                                 symbols.empty() ? "none has a name" : fmt::format("{}", fmt::join(symbols, ", "))));
   }
 }
 

@@ -4,12 +4,15 @@
 
 #include <fstream>
 
+#include "command_line/command_line.h"
 #include "tessera/serialization.h"
 
 namespace tessera::perf {
 
 void WriteOutputs(const Session& session, std::span<const Value> results, const std::filesystem::path& folder) {
-  std::filesystem::create_directories(folder);
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) throw UsageError("--outputs", fmt::format("cannot make {}: {}", folder.string(), failure.message()));
   for (size_t i = 0; i < results.size(); ++i) {
     const NamedType& output = session.outputs()[i];
     const std::filesystem::path path = folder / fmt::format("output_{}.pb", i);
