@@ -14,6 +14,8 @@ import tempfile
 import venv
 from pathlib import Path
 
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # which the genuine library reads in the programs that run on it
+
 VERSION = "1.31.1"
 SKIPPED = 77
 

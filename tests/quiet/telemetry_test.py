@@ -1,4 +1,5 @@
-"""Whatever of ours imports ONNX Runtime has turned its telemetry off before: itself, or by a module of ours that it imports first.
+"""Whatever of ours imports ONNX Runtime, or runs programs on its library, has turned its telemetry off before: itself, or by a module of
+ours that it imports first.
 
     telemetry_test.py SOURCE_FOLDER
 """
@@ -51,13 +52,18 @@ def imports_runtime(path):
     return any(event.split(".")[0] == "onnxruntime" for event in events_of(path))
 
 
+def runs_library(path):
+    """Whether it looks for the genuine library in a wheel, on which programs of ours are then run."""
+    return path.name != pathlib.Path(__file__).name and 'glob("libonnxruntime.so' in path.read_text(encoding="utf-8")
+
+
 def main():
     sources = [path for folder in ("benchmarks", "tests", "tools") for path in sorted((pathlib.Path(sys.argv[1]) / folder).rglob("*.py"))]
-    users = [path for path in sources if imports_runtime(path)]
+    users = [path for path in sources if imports_runtime(path) or runs_library(path)]
     bad = [path for path in users if not turns_off(path)]
     for path in bad:
-        print(f"{path} imports onnxruntime before {VARIABLE} is set")
-    print(f"{len(users)} files import ONNX Runtime")
+        print(f"{path} uses ONNX Runtime before {VARIABLE} is set")
+    print(f"{len(users)} files use ONNX Runtime")
     sys.exit(1 if bad or not users else 0)
 
 
