@@ -23,8 +23,8 @@ class Stft final : public Kernel {
     const Tensor& signal = context.required_input(0);
     const Tensor* window = context.input(2);
     const int64_t step = ReadLength(context, 1, 0);
-    const std::optional<int64_t> frame_length =
-        context.input(3) == nullptr ? std::nullopt : std::optional(ReadLength(context, 3, 0));
+    std::optional<int64_t> frame_length;
+    if (context.input(3) != nullptr) frame_length = ReadLength(context, 3, 0);
     const StftAttributes::Sizes sizes = attributes_.Fit(signal, step, window, frame_length);
     const int64_t points = sizes.points, components = sizes.components, length = sizes.length, frames = sizes.frames,
                   bins = sizes.bins;

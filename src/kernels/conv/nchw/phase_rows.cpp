@@ -55,7 +55,7 @@ HWY_INLINE void ForEachRun(const PhaseRows& rows, std::span<const PhaseRun> runs
 }
 
 /// Lanes whose elements, from `at` on, are among `width`.
-HWY_INLINE hn::Mask<D> MaskOf(int64_t at, int64_t width) {
+[[maybe_unused]] HWY_INLINE hn::Mask<D> MaskOf(int64_t at, int64_t width) {
   const D d;
   const auto first = static_cast<size_t>(std::clamp<int64_t>(-at, 0, kLanes)),
              end = static_cast<size_t>(std::clamp<int64_t>(width - at, 0, kLanes));
