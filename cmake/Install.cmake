@@ -1,9 +1,12 @@
-# cmake --install: headers, library, package files for CMake and pkg-config, all in component `library`; tools install themselves.
+# cmake --install: headers, library, package files for CMake and pkg-config, all in component `library`; tools install themselves. The
+# target `installed` builds what is installed, and nothing else.
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 
+add_custom_target(installed DEPENDS tessera)
 install(TARGETS tessera EXPORT TesseraTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET tessera_onnxruntime)
+  add_dependencies(installed tessera_onnxruntime)
   install(TARGETS tessera_onnxruntime LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tessera/onnxruntime)
 endif()
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -20,7 +20,9 @@ constexpr char kIdentity[] =
 bool Load(SessionOptions options) {
   options.optimized_model_path.clear();
   options.profile_prefix.clear();
-  std::erase_if(options.config, [](const auto& entry) { return entry.first.starts_with("session.context"); });
+  std::erase_if(options.config, [](const auto& entry) {
+    return entry.first.starts_with("session.context") || entry.first.starts_with("ep.context");
+  });
   try {
     const Session session(std::as_bytes(std::span(kIdentity, sizeof(kIdentity) - 1)), options);
     return true;

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 readonly JOBS=${JOBS:-$(nproc)}
 step() { printf '\n==> [%s s] %s\n' "$SECONDS" "$*"; }
 
-tools/build.sh onnx_test_runner tessera_inspect tessera_perf
+tools/build.sh installed
 
 readonly MODEL=build/demo/resnet50.onnx
 "${TESSERA_DEPS:-/opt/tessera}/venv/bin/python" tools/demo_model.py "$MODEL"
