@@ -279,7 +279,8 @@ std::pair<double, double> GatherBytesNs(const ConvProblem& problem, const ByteLi
 void RankBytes(const ConvProblem& problem, const ConvCosts& costs, ConvCandidates& ranked) {
   double ns = MultiplyNs(problem, costs);
   const bool packs = problem.constant_weights && problem.depth() <= INT32_MAX && PaddedRowsWidth() > 0;
-  if (packs && FitsBatched(problem, costs.bytes.batched)) {
+  const bool tiny = problem.images() >= costs.bytes.few_images && FitsBatched(problem, costs.bytes.batched_few);
+  if (packs && (tiny || FitsBatched(problem, costs.bytes.batched))) {
     ranked.Add(ConvAlgorithm::kBatchedIm2col, ns);
   } else if (packs && FitsBatched(problem, costs.bytes.batched_rows)) {
     const auto [panels, rows] = GatherBytesNs(problem, costs.bytes);

@@ -164,6 +164,9 @@ struct RegionLimits {
 /// Convolutions of bytes.
 struct ByteLimits {
   BatchedIm2colLimits batched = {64, 8, 8, 16, 16};
+  /// Of so many images of so few pixels, however few channels: each would read all weights for less than a panel.
+  BatchedIm2colLimits batched_few = {8, 16, 1, 16, 8};
+  int64_t few_images = 4;
   /// Of images with more pixels, what gathering takes decides. Fitted on Sapphire Rapids to 152 convolutions.
   BatchedIm2colLimits batched_rows = {512, 8, 8, 8, 512};
   // Panels of an image's pixels.
