@@ -2,7 +2,6 @@
 // Softplus: oneDNN's are inexact near 0; not Max and Min: oneDNN's lose NaN, as do its Relu, Clip, Exp, Sigmoid and Elu,
 // which are mended here; not Pow's square roots: oneDNN's are Sqrt's, of other zeros and infinities.
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -14,6 +13,7 @@
 #include "ops/activation/clip.h"
 #include "ops/activation/gelu.h"
 #include "ops/valid_attributes.h"
+#include "optimizer/analysis/channels.h"
 
 namespace tessera::onednn {
 namespace {
@@ -242,9 +242,9 @@ std::string RefusePRelu(const GraphViewer& graph, const Node& node) {
   if (x.size() > 5) return "oneDNN has it for five dimensions at most";
   if (!Covers(x, slope)) return "the slope is not known to broadcast to the input";
   const Tensor* numbers = graph.constant(node.inputs[1]);
-  const bool finite = numbers != nullptr && numbers->is(ElementType::kFloat) &&
-                      std::ranges::all_of(numbers->values<float>(), [](float number) { return std::isfinite(number); });
-  return finite ? std::string() : "oneDNN multiplies slopes with what isn't negative too: they must be known and finite";
+  return numbers != nullptr && AllFinite(*numbers)
+             ? std::string()
+             : "oneDNN multiplies slopes with what isn't negative too: they must be known and finite";
 }
 
 void LowerPRelu(ProgramBuilder& builder, const Node& node) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "ops/math/gemm.h"
 #include "ops/nn/conv.h"
@@ -91,12 +90,6 @@ Tensor FromDoubles(ElementType type, const Shape& shape, const std::vector<doubl
     std::copy(values.begin(), values.end(), tensor.mutable_data<double>());
   }
   return tensor;
-}
-
-bool AreFinite(ElementType type, std::span<const double> values) {
-  const double largest =
-      type == ElementType::kFloat ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
-  return std::ranges::all_of(values, [&](double value) { return std::abs(value) <= largest; });
 }
 
 std::optional<std::vector<double>> BiasOf(const Graph& graph, const ConvOrMatMul& layer, ElementType type) {

@@ -35,12 +35,10 @@ std::optional<Tensor> PerChannel(const Tensor& constant, const ConvOrMatMul& lay
 
 /// Float and double only.
 std::optional<std::vector<double>> ToDoubles(const Tensor& tensor);
-/// False where it has an infinity or what is no number, or is of another type.
+/// False where it has an infinity or what is no number, or is of another type. Constants that are folded into each other
+/// must not overflow where one after the other would not.
 bool AllFinite(const Tensor& tensor);
 Tensor FromDoubles(ElementType type, const Shape& shape, const std::vector<double>& values);
-/// Whether each is a finite number as that type, which is float or double: what comes of constants that are folded into
-/// each other must not overflow where one after the other would not.
-bool AreFinite(ElementType type, std::span<const double> values);
 
 /// The bias of a Conv or ConvTranspose, or C of a Gemm, with beta in it: one number for each channel; zeros without one.
 /// Nothing when it is not constant, or another shape or type.

@@ -55,8 +55,8 @@ class BiasFolding final : public NodeRewrite {
       const auto values = ToDoubles(*spread);
       if (!bias || !values) return false;
       for (size_t c = 0; c < bias->size(); ++c) (*bias)[c] += subtracts ? -(*values)[c] : (*values)[c];
-      if (!AreFinite(spread->type(), *bias)) return false;
       spread = FromDoubles(spread->type(), spread->shape(), *bias);
+      if (!AllFinite(*spread)) return false;
     }
     if (!BypassNode(graph, index, replaced)) return false;
     SetBias(graph, *layer, std::move(*spread));

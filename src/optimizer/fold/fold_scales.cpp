@@ -147,12 +147,13 @@ class ScaleFolding final : public NodeRewrite {
     }
     const Shape channels{layer->channels};
     const ElementType type = weights->type();
-    if (!AreFinite(type, *bias)) return false;
+    Tensor folded = FromDoubles(type, channels, *bias);
+    if (!AllFinite(folded)) return false;
     auto scaled = type == ElementType::kFloat ? ScaledWeights<float>(source, *weights, affine->scale, context.resources)
                                               : ScaledWeights<double>(source, *weights, affine->scale, context.resources);
     if (!scaled || !BypassNode(graph, index, replaced)) return false;
     graph.SetInput(layer->node, 1, graph.AddConstant("", std::move(*scaled)));
-    if (has_bias) SetBias(graph, *layer, FromDoubles(type, channels, *bias));
+    if (has_bias) SetBias(graph, *layer, std::move(folded));
     return true;
   }
 
@@ -175,7 +176,8 @@ class ScaleFolding final : public NodeRewrite {
     if (columns == 0 || from->back().value != columns || to->back().value != columns) return false;
     const auto affine = AffineOfBatchNormalization(graph, node, ConvOrMatMul{matmul->index, columns, 2});
     if (!affine) return false;
-    if (!AreFinite(ElementType::kFloat, affine->shift)) return false;
+    Tensor shift = FromDoubles(ElementType::kFloat, Shape{columns}, affine->shift);
+    if (!AllFinite(shift)) return false;
     auto scaled = ScaledWeights<float>(*matmul, *weights, affine->scale, context.resources);
     const NodeIndex scaled_matmul = matmul->index, reshaping = reshape->index;
     if (!scaled || !BypassNode(graph, index, matrix)) return false;
@@ -183,7 +185,7 @@ class ScaleFolding final : public NodeRewrite {
     Node add;
     add.op_type = "Add";
     add.since_version = VersionOf(graph, "Add");
-    add.inputs = {rows, graph.AddConstant("", FromDoubles(ElementType::kFloat, Shape{columns}, affine->shift))};
+    add.inputs = {rows, graph.AddConstant("", std::move(shift))};
     add.outputs = {graph.AddValue("", graph.value(rows).type)};
     graph.SetInput(reshaping, 0, add.outputs[0]);
     graph.AddNode(std::move(add), reshaping);
