@@ -37,7 +37,8 @@ Session LoadModel(const std::filesystem::path& model, const SessionOptions& opti
   try {
     return Session(model, options);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::kNoSuchFile || Load(options)) throw;
+    // kFail: the machine has no more memory or threads now, whatever was asked for.
+    if (error.code() == ErrorCode::kNoSuchFile || error.code() == ErrorCode::kFail || Load(options)) throw;
     throw UsageError("options", error.what());
   }
 }
