@@ -218,7 +218,7 @@ void MultiplyRowsBy(const PackedWeightsS8& packed, const RowsU8& left, int64_t m
       if (left.transposed != nullptr) {
         AddOutliers(packed, left.transposed, m, rows, b * kWidth, kWidth, accumulators);
       } else if (!packed.outliers.empty()) {
-        AddOutliersOfFewRows(packed, left.data + m * left.row, left.row, rows, b * kWidth, kWidth, accumulators);
+        AddOutliersOfRows(packed, left.data + m * left.row, left.row, rows, b * kWidth, kWidth, accumulators);
       }
       stage.Store(accumulators, m, rows);
     }

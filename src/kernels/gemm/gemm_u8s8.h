@@ -127,12 +127,11 @@ void Gemm(ThreadPool& threads, const GemmU8S8Problem& problem, std::byte* worksp
 struct RowsU8 {
   const uint8_t* data;
   int64_t row;  // bytes from row to row
-  // The same in pairs (TransposePairs), where the weights have outliers and rows are more than kFewOutlierRows.
+  // The same in pairs (TransposePairs), where TransposesRows(): then the first row is a multiple of kTransposedRows.
   const int16_t* transposed = nullptr;
 };
 
-/// out[m][n] of rows [m0, m1) and the output channels of panels [b0, b1). Where these have outliers, m0 is a multiple of
-/// kTransposedRows.
+/// out[m][n] of rows [m0, m1) and the output channels of panels [b0, b1).
 void MultiplyRows(const PackedWeightsS8& packed, const RowsU8& left, int64_t m0, int64_t m1, int64_t b0, int64_t b1,
                   const OutputStage& store);
 

@@ -22,7 +22,7 @@ struct Layout {
     row = wide ? 2 * RoundUp(k, int64_t{2}) : RoundUp(k, int64_t{4});
     if (p.out.weight_zeros != nullptr) sums = RoundUp(CheckedMul(p.m, int64_t{sizeof(int32_t)}), kLineBytes);
     if (copies) rows = RoundUp(CheckedMul(p.m, row), kLineBytes);
-    if (!p.rhs->outliers.empty() && p.m > kFewOutlierRows)
+    if (TransposesRows(*p.rhs, p.m))
       transposed = CheckedMul(CeilDiv(p.m, kTransposedRows), TransposedSize(k) * int64_t{sizeof(int16_t)});
   }
 

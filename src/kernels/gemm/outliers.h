@@ -1,7 +1,7 @@
 #pragma once
 
-// Outliers: pairs of weights whose products with bytes would saturate, as a sparse matrix. They are few, and multiply the
-// rows of the other operand transposed, so that a vector holds the same pair of many rows.
+// Outliers: pairs of weights whose products with bytes would saturate, as a sparse matrix. They multiply the rows of the
+// other operand transposed, so that a vector holds the same pair of many rows, or where that would not pay, as they are.
 
 #include "kernels/gemm/gemm_u8s8.h"
 
@@ -25,9 +25,11 @@ void TransposePairs(const uint8_t* from, int64_t row, int64_t rows, int64_t k, i
 void AddOutliers(const PackedWeightsS8& packed, const int16_t* transposed, int64_t m, int64_t rows, int64_t first,
                  int64_t width, int32_t* accumulators);
 
-/// The same for so few rows that they are not transposed, `row` bytes apart from `from` on: at most kFewOutlierRows.
-inline constexpr int64_t kFewOutlierRows = 2;
-void AddOutliersOfFewRows(const PackedWeightsS8& packed, const uint8_t* from, int64_t row, int64_t rows, int64_t first,
-                          int64_t width, int32_t* accumulators);
+/// The same for rows that are not transposed, `row` bytes apart from `from` on.
+void AddOutliersOfRows(const PackedWeightsS8& packed, const uint8_t* from, int64_t row, int64_t rows, int64_t first,
+                       int64_t width, int32_t* accumulators);
+
+/// Whether `rows` rows are to be transposed for the outliers: where these are enough to pay for it. At most two never are.
+bool TransposesRows(const PackedWeightsS8& packed, int64_t rows);
 
 }  // namespace tessera::cpu

@@ -46,7 +46,8 @@ uint8_t MakeQuantized(const QuantizedGemmCase& test, std::mt19937& random) {
 
 class QuantizedGemm : public ::testing::TestWithParam<QuantizedGemmCase> {};
 
-void CheckRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels) {
+/// `transposes`: rows for the outliers, whether or not that pays.
+void CheckRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool transposes) {
   const auto pool = MakeSerialPool();
   const RunScope scope(*pool);
   std::mt19937 random(static_cast<uint32_t>(test.n * 31 + test.k));
@@ -62,8 +63,7 @@ void CheckRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels) {
   }
   const int64_t size = TransposedSize(test.k);
   std::vector<int16_t> transposed;
-  const bool transposes = !packed_weights->outliers.empty() && test.m > kFewOutlierRows;
-  for (int64_t m = 0; transposes && m < test.m; m += kTransposedRows) {
+  for (int64_t m = 0; transposes && !packed_weights->outliers.empty() && m < test.m; m += kTransposedRows) {
     transposed.resize(transposed.size() + static_cast<size_t>(size));
     TransposePairs(left.data() + m * row, row, std::min(kTransposedRows, test.m - m), test.k,
                    transposed.data() + m / kTransposedRows * size);
@@ -198,7 +198,7 @@ void CheckPaddedRows(const QuantizedGemmCase& test, const U8S8Kernels& kernels, 
 TEST_P(QuantizedGemm, AreExact) {
   for (const U8S8Row& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
-    CheckRows(GetParam(), kind.kernels);
+    for (const bool transposes : {false, true}) CheckRows(GetParam(), kind.kernels, transposes);
   }
 }
 
@@ -223,7 +223,7 @@ TEST(QuantizedGemmDeep, AreExact) {
   const QuantizedGemmCase test{29, 40, 9001, 25, -1};
   for (const U8S8Row& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
-    CheckRows(test, kind.kernels);
+    for (const bool transposes : {false, true}) CheckRows(test, kind.kernels, transposes);
     CheckPanels(test, kind.kernels, true);
     CheckPaddedRows(test, kind.kernels, true, false);
   }
