@@ -165,6 +165,7 @@ void AddOutliersOf(const PackedWeightsS8& packed, const uint8_t* from, int64_t r
   const int64_t* begin = packed.outlier_begin.data() + first;
   const Outlier *at = packed.outliers.data() + begin[0], *outliers = packed.outliers.data();
   for (int64_t i = 0; i < count; ++i) {
+    if (begin[i] == begin[i + 1]) continue;
     int32_t sums[kRows] = {};
     for (const Outlier* end = outliers + begin[i + 1]; at != end; ++at) {
       const uint8_t* pair = from + 2 * at->pair;
@@ -225,13 +226,14 @@ void AddOutliersOfRows(const PackedWeightsS8& packed, const uint8_t* from, int64
 }
 
 bool TransposesRows(const PackedWeightsS8& packed, int64_t rows) {
-  // Of a byte that is transposed, of an outlier by 16 transposed rows, and by a row as it is (Zen 3; 160 products of 3 to
-  // 500 rows are on average within 0.5 % of the faster way).
-  constexpr double kByteNs = 0.06, kVectorNs = 1, kRowNs = 0.7;
-  const auto outliers = static_cast<double>(packed.outliers.size());
+  // Nanoseconds of a byte that is transposed, and of an outlier by kTransposedRows rows; of an outlier by one row as it is,
+  // and of an output channel of four (Zen 3: 408 products and convolutions are within 0.5 % of the faster way on average).
+  constexpr double kByteNs = 0.06, kVectorNs = 1.5, kRowNs = 0.7, kChannelNs = 0.1;
+  const auto outliers = static_cast<double>(packed.outliers.size()), of_rows = static_cast<double>(rows);
   const auto parts = static_cast<double>(CeilDiv(rows, kTransposedRows));
-  const double transposing = parts * static_cast<double>(kTransposedRows * packed.k) * kByteNs;
-  return rows > 2 && static_cast<double>(rows) * outliers * kRowNs > transposing + parts * outliers * kVectorNs;
+  const double transposed = parts * (static_cast<double>(kTransposedRows * packed.k) * kByteNs + outliers * kVectorNs);
+  const double as_they_are = of_rows * outliers * kRowNs + of_rows / 4 * static_cast<double>(packed.n) * kChannelNs;
+  return rows > 2 && !packed.outliers.empty() && as_they_are > transposed;
 }
 
 }  // namespace tessera::cpu

@@ -37,17 +37,17 @@ HWY_INLINE void ScalarTile(const std::byte* src, int64_t src_stride, std::byte* 
   }
 }
 
-/// Transposes N x N elements in every 128-bit block: interleaving the first with the second half of the registers rotates
-/// the bits of (register, lane) by one, so that log2(N) rounds exchange register and lane.
-template <class D, class V, size_t N>
-HWY_INLINE void TransposeBlocks(D d, V (&v)[N]) {
-  for (size_t round = 1; round < N; round *= 2) {
-    V next[N];
-    for (size_t k = 0; k < N / 2; ++k) {
-      next[2 * k] = hn::InterleaveLower(d, v[k], v[k + N / 2]);
-      next[2 * k + 1] = hn::InterleaveUpper(d, v[k], v[k + N / 2]);
+/// Interleaving the first with the second half of the registers rotates the bits of (register, lane) by one, in every
+/// 128-bit block: log2(N) rounds exchange register and lane of N registers of N lanes.
+template <size_t kRounds, class D, class V, size_t kRegisters>
+HWY_INLINE void TransposeBlocks(D d, V (&v)[kRegisters]) {
+  for (size_t round = 1; round < kRounds; round *= 2) {
+    V next[kRegisters];
+    for (size_t k = 0; k < kRegisters / 2; ++k) {
+      next[2 * k] = hn::InterleaveLower(d, v[k], v[k + kRegisters / 2]);
+      next[2 * k + 1] = hn::InterleaveUpper(d, v[k], v[k + kRegisters / 2]);
     }
-    for (size_t k = 0; k < N; ++k) v[k] = next[k];
+    for (size_t k = 0; k < kRegisters; ++k) v[k] = next[k];
   }
 }
 
@@ -67,8 +67,87 @@ HWY_INLINE void VectorTile(const std::byte* src, int64_t src_stride, std::byte* 
       v[k] = hn::Combine(d, hn::LoadU(block, At<T>(src, (row + static_cast<int64_t>(N)) * src_stride)), lower);
     }
   }
-  TransposeBlocks(d, v);
+  TransposeBlocks<N>(d, v);
   for (size_t k = 0; k < N; ++k) hn::StoreU(v[k], d, At<T>(dst, static_cast<int64_t>(k) * dst_stride));
+}
+
+/// A vector of parts, each from where `at` finds it.
+template <size_t kParts, class D, class Where>
+HWY_INLINE hn::Vec<D> LoadParts(D d, const Where& at, size_t first = 0) {
+  if constexpr (kParts == 1) {
+    return hn::LoadU(d, At<hn::TFromD<D>>(at(first), 0));
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, LoadParts<kParts / 2>(half, at, first + kParts / 2), LoadParts<kParts / 2>(half, at, first));
+  }
+}
+
+/// The other way.
+template <size_t kParts, class D, class Where>
+HWY_INLINE void StoreParts(D d, hn::Vec<D> v, const Where& at, size_t first = 0) {
+  if constexpr (kParts == 1) {
+    hn::StoreU(v, d, At<hn::TFromD<D>>(at(first), 0));
+  } else {
+    const hn::Half<D> half;
+    StoreParts<kParts / 2>(half, hn::LowerHalf(half, v), at, first);
+    StoreParts<kParts / 2>(half, hn::UpperHalf(half, v), at, first + kParts / 2);
+  }
+}
+
+/// A tile of kRows by kCols elements: parts of the N elements of 128 bits. A register has adjacent rows at first, adjacent
+/// columns at the end.
+template <class T, size_t kRows, size_t kCols>
+HWY_INLINE void PartTile(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride) {
+  constexpr size_t N = 16 / sizeof(T), kRegisters = kRows * kCols / N, kRowsEach = N / kCols, kColsEach = N / kRows;
+  const hn::FixedTag<T, N> d;
+  hn::Vec<decltype(d)> v[kRegisters];
+#pragma GCC unroll 16
+  for (size_t k = 0; k < kRegisters; ++k) {
+    v[k] = LoadParts<kRowsEach>(
+        d, [&](size_t i) HWY_ATTR { return src + static_cast<int64_t>(k * kRowsEach + i) * src_stride; });
+  }
+  TransposeBlocks<kRows>(d, v);
+#pragma GCC unroll 16
+  for (size_t k = 0; k < kRegisters; ++k) {
+    StoreParts<kColsEach>(d, v[k],
+                          [&](size_t j) HWY_ATTR { return dst + static_cast<int64_t>(k * kColsEach + j) * dst_stride; });
+  }
+}
+
+/// Rows and columns of whole tiles at least; the last tiles overlap those before them.
+template <class T, size_t kRows, size_t kCols>
+void PartTiles(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows, int64_t cols) {
+  constexpr int64_t kHeight = kRows, kWidth = kCols, S = sizeof(T);
+  for (int64_t r = 0; r < rows; r += kHeight) {
+    const int64_t i = std::min(r, rows - kHeight);
+    for (int64_t c = 0; c < cols; c += kWidth) {
+      const int64_t j = std::min(c, cols - kWidth);
+      PartTile<T, kRows, kCols>(src + i * src_stride + j * S, src_stride, dst + j * dst_stride + i * S, dst_stride);
+    }
+  }
+}
+
+template <class T, size_t kRows, size_t kCols>
+constexpr TransposeTile PartTilesOf() {
+  constexpr size_t N = 16 / sizeof(T);
+  if constexpr (kRows * kCols >= 2 * N && kRows * kCols < N * N) {
+    return PartTiles<T, kRows, kCols>;
+  } else {
+    return ScalarTile<T>;
+  }
+}
+
+/// Of fewer rows or columns than 128 bits have elements, by tiles of half or a quarter of them.
+template <class T>
+void NarrowTiles(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_stride, int64_t rows, int64_t cols) {
+  constexpr size_t N = 16 / sizeof(T), kQuarter = std::max<size_t>(N / 4, 1);
+  constexpr TransposeTile kTiles[3][3] = {
+      {PartTilesOf<T, kQuarter, kQuarter>(), PartTilesOf<T, kQuarter, N / 2>(), PartTilesOf<T, kQuarter, N>()},
+      {PartTilesOf<T, N / 2, kQuarter>(), PartTilesOf<T, N / 2, N / 2>(), PartTilesOf<T, N / 2, N>()},
+      {PartTilesOf<T, N, kQuarter>(), PartTilesOf<T, N, N / 2>(), ScalarTile<T>}};
+  const auto size = [](int64_t n) { return n >= static_cast<int64_t>(N) ? 2 : n >= static_cast<int64_t>(N / 2) ? 1 : 0; };
+  const bool vectors = std::min(rows, cols) >= static_cast<int64_t>(kQuarter);
+  (vectors ? kTiles[size(rows)][size(cols)] : ScalarTile<T>)(src, src_stride, dst, dst_stride, rows, cols);
 }
 
 /// Columns at the end that do not fill a tile are done by a tile that overlaps the one before.
@@ -167,7 +246,7 @@ void Tile(const std::byte* src, int64_t src_stride, std::byte* dst, int64_t dst_
                                      : 0;
     return ScalarTile<T>(src + done * S, src_stride, dst + done * dst_stride, dst_stride, rows, cols - done);
   }
-  if (cols < N || rows < N) return ScalarTile<T>(src, src_stride, dst, dst_stride, rows, cols);
+  if (cols < N || rows < N) return NarrowTiles<T>(src, src_stride, dst, dst_stride, rows, cols);
   if (rows < W) return TileRow<T, 1>(src, src_stride, dst, dst_stride, rows, cols);
 #if HWY_TARGET == HWY_AVX3
   if (S == sizeof(float) && std::min(rows, cols) >= static_cast<int64_t>(HWY_LANES(float))) {
