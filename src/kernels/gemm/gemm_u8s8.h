@@ -139,7 +139,7 @@ void MultiplyRows(const PackedWeightsS8& packed, const RowsU8& left, int64_t m0,
 void MultiplyPanels(const PackedWeightsS8& packed, const uint8_t* panels, int64_t panel_bytes, int64_t first,
                     int64_t pixels, int64_t b0, int64_t b1, const OutputStage& store);
 
-/// Adjacent pixels of a panel: where they are copied from, and to.
+/// Adjacent pixels of a panel: where they are copied from, and to. Runs ascend in both.
 struct PixelRun {
   int64_t from, to, length;
 };
@@ -149,6 +149,7 @@ struct PixelSource {
   const uint8_t* base;
   const uint8_t* end;  // of what may be read
   const int64_t* offsets;
+  int64_t last_offset;  // the greatest
   int64_t rows;
   uint8_t flip;  // exclusive-or of every byte
   bool wide;     // pairs of 16 bits instead of groups of bytes

@@ -101,6 +101,7 @@ void QuantizedConv::Run(KernelContext& context, const Window& window, Tensor& y)
   const int64_t pixels = window.output.num_elements(), kernel = window.kernel.num_elements(), channels = weights_[1];
   const int64_t outputs = weights_[0] / group_;
   const std::span<const int64_t> offsets = layout.TapOffsets(context, channels);
+  const int64_t last_offset = offsets.empty() ? 0 : *std::ranges::max_element(offsets);
   const bool flat = layout.in_place() && kernel == 1 && layout.channel_size() == pixels;
   const int64_t items = CheckedMul(x.shape()[0], group_), k = channels * kernel, threads = context.threads().num_threads();
   const Pieces pieces = Divide(items, pixels, k, threads);
@@ -115,6 +116,7 @@ void QuantizedConv::Run(KernelContext& context, const Window& window, Tensor& y)
       const PixelSource source{input.begin + item * channels * layout.channel_size(),
                                input.end,
                                offsets.data(),
+                               last_offset,
                                k,
                                static_cast<uint8_t>(is_signed ? 0x80 : 0),
                                weights.wide()};

@@ -110,7 +110,8 @@ void CheckPanels(const QuantizedGemmCase& test, const U8S8Kernels& kernels, bool
   for (uint8_t& pixel : pixels) pixel = MakeQuantized(test, random);
   std::vector<int64_t> offsets(static_cast<size_t>(test.k));
   for (int64_t p = 0; p < test.k; ++p) offsets[p] = p * test.m;
-  const PixelSource image{pixels.data(), pixels.data() + pixels.size(), offsets.data(), test.k, 0, packed_weights->wide()};
+  const PixelSource image{pixels.data(),         pixels.data() + pixels.size(), offsets.data(), offsets.back(), test.k, 0,
+                          packed_weights->wide()};
   const int64_t width = PanelWidth(), bytes = PanelBytes(test.k, packed_weights->wide());
   std::vector<uint8_t> panels(static_cast<size_t>((test.m + width - 1) / width * bytes));
   for (int64_t n = 0; n < test.m; n += width) {
