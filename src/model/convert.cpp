@@ -324,9 +324,11 @@ void GraphConversion::AddNode(const NodeProto& proto, Scope& scope) {
       node.outputs.push_back(output.empty() ? kNone : scope.values.at(output));
     }
     const onnx::OpSchema* schema = CheckAgainstSchema(proto, node, graph);
+    if (schema != nullptr) AddRequiredOutputs(*schema, node, graph);
+    const bool any_attribute = schema == nullptr || TakesAnyAttribute(node.op_type);
     for (const AttributeProto& attribute : proto.attribute()) {
       // What the operator does not have must not become an attribute of one that a rewrite makes of it.
-      if (schema != nullptr && !schema->attributes().contains(attribute.name())) continue;
+      if (!any_attribute && !schema->attributes().contains(attribute.name())) continue;
       AttributeValue value = ConvertAttribute(attribute, scope);
       if (value.index() != 0) node.attributes.push_back({attribute.name(), std::move(value)});
     }
@@ -335,6 +337,15 @@ void GraphConversion::AddNode(const NodeProto& proto, Scope& scope) {
     if (!graph.Subgraphs(index).empty()) graph.RefreshImplicitInputs(index);
   } catch (const Error& error) {
     throw error.At(Label(proto));
+  }
+}
+
+void GraphConversion::AddRequiredOutputs(const onnx::OpSchema& schema, Node& node, Graph& graph) {
+  const auto& formals = schema.outputs();
+  for (size_t i = 0; i < formals.size() && formals[i].GetOption() != onnx::OpSchema::Variadic; ++i) {
+    if (formals[i].GetOption() != onnx::OpSchema::Single) continue;
+    if (node.outputs.size() <= i) node.outputs.resize(i + 1, kNone);
+    if (node.outputs[i] == kNone) node.outputs[i] = graph.AddValue({});
   }
 }
 
@@ -386,7 +397,7 @@ const onnx::OpSchema* GraphConversion::CheckAgainstSchema(const NodeProto& proto
   }
   CheckInputs(proto, node, *schema);
   CheckAttributes(proto, *schema);
-  return TakesAnyAttribute(node.op_type) ? nullptr : schema;
+  return schema;
 }
 
 std::shared_ptr<Graph> GraphConversion::ConvertNested(const GraphProto& proto, Scope& scope) {

@@ -95,7 +95,10 @@ class GraphConversion {
   void AddNode(const onnx::NodeProto& proto, Scope& scope);
   /// The names in a Gradient's attributes become those that the tensors have in the graph.
   void NameTensors(Node& node, Scope& scope);
-  /// Null where the operator has no schema of its own, or where any attribute may stand beside the schema's.
+  /// Gives the outputs that the operator always has, and that the model leaves out, values that nobody reads: kernels write
+  /// them.
+  static void AddRequiredOutputs(const onnx::OpSchema& schema, Node& node, Graph& graph);
+  /// Null where the operator has no schema of its own.
   const onnx::OpSchema* CheckAgainstSchema(const onnx::NodeProto& proto, Node& node, const Graph& graph) const;
   void CheckAttributes(const onnx::NodeProto& proto, const onnx::OpSchema& schema) const;
   /// What the call gives for a reference; null where it leaves it out. Throws Error where it is of another type.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/only_errors.h"
@@ -14,8 +15,9 @@ struct IoBinding::State {
   std::vector<const Value*> given;  // null: not bound
   std::vector<std::string> output_names;
   std::vector<size_t> wanted;
-  std::vector<int16_t> memories;  // of outputs
-  std::vector<Value> buffers;     // bound by the caller; none: allocated by the run
+  std::unordered_map<size_t, size_t> places;  // among the wanted, by position
+  std::vector<int16_t> memories;              // of outputs
+  std::vector<Value> buffers;                 // bound by the caller; none: allocated by the run
   std::vector<Value> outputs;
 
   void Place(std::string_view name, int16_t memory, Value buffer);
@@ -62,7 +64,8 @@ void IoBinding::BindInput(std::string_view name, Value value) {
 
 void IoBinding::State::Place(std::string_view name, int16_t memory, Value buffer) {
   const size_t position = session->model->OutputPosition(name);
-  const auto at = static_cast<size_t>(std::find(wanted.begin(), wanted.end(), position) - wanted.begin());
+  const auto known = places.find(position);
+  const size_t at = known == places.end() ? wanted.size() : known->second;
   if (at == wanted.size()) OnlyErrors([&] { Append(name, position); });
   memories[at] = memory;
   buffers[at] = std::move(buffer);
@@ -76,6 +79,7 @@ void IoBinding::State::Append(std::string_view name, size_t position) {
     ((lists.size() < lists.capacity() ? void() : lists.reserve(2 * lists.size() + 1)), ...);
   };
   make_room(output_names, wanted, memories, buffers, outputs);
+  places.emplace(position, wanted.size());
   output_names.push_back(std::move(own_name));
   wanted.push_back(position);
   memories.emplace_back();
@@ -109,6 +113,7 @@ void IoBinding::ClearOutputs() {
   State& bound = state();
   bound.output_names.clear();
   bound.wanted.clear();
+  bound.places.clear();
   bound.memories.clear();
   bound.buffers.clear();
   bound.outputs.clear();

@@ -34,7 +34,7 @@ OrtStatusPtr StatsOfOffered(const OrtAllocator* self, OrtKeyValuePairs** out) no
     pairs->Set("TotalAllocated", std::to_string(stats.bytes_reserved));
     pairs->Set("MaxInUse", std::to_string(stats.peak_bytes_in_use));
     pairs->Set("NumAllocs", std::to_string(stats.allocations));
-    Given(out, "out") = pairs.release();
+    Give(out, [&] { return pairs.release(); });
   });
 }
 
@@ -201,7 +201,7 @@ OrtStatusPtr CreateAllocator(const OrtSession* session, const OrtMemoryInfo* mem
     Allocator& allocator = loaded.allocator(MemoryOf(asked));
     auto offered = std::make_unique<OfferedAllocator>(allocator, asked, loaded.state());
     offered->Shrink = ShrinkOffered;
-    Given(out, "out") = offered.release();
+    Give(out, [&] { return offered.release(); });
   });
 }
 

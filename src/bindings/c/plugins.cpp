@@ -89,7 +89,7 @@ OrtStatusPtr CreateHardwareDevice(OrtHardwareDeviceType type, uint32_t vendor_id
     made->device_id = device_id;
     made->vendor = &Given(vendor_name, "the vendor's name");
     if (metadata != nullptr) made->metadata = *metadata;
-    Given(hardware_device, "out") = made.release();
+    Give(hardware_device, [&] { return made.release(); });
   });
 }
 
@@ -161,7 +161,7 @@ OrtStatusPtr GetHardwareDeviceEpIncompatibilityDetails(const OrtEnv* env, const 
     Require(factory != nullptr, "no library that is registered has a provider '{}'", name);
     if (factory->ort_version_supported >= 24 && factory->GetHardwareDeviceIncompatibilityDetails != nullptr)
       ThrowIfFailed(factory->GetHardwareDeviceIncompatibilityDetails(factory, &device, made.get()));
-    Given(details, "out") = made.release();
+    Give(details, [&] { return made.release(); });
   });
 }
 

@@ -60,12 +60,14 @@ class Outputs {
  public:
   Outputs(const LoadedModel& model, const char* const* names, size_t count, OrtValue** outputs)
       : outputs_(outputs), index_(count), wanted_(count), results_(count) {
+    SmallArray<size_t> known(count > 1 ? model.outputs.size() : 1);  // 1 + index by position; 0: not named yet
     for (size_t k = 0; k < count; ++k) {
       const size_t position = OutputAt(model, k, names[k]);
-      const auto known = wanted_.values().first(unique_);
-      const auto found = std::ranges::find(known, position);
-      index_[k] = static_cast<size_t>(found - known.begin());
-      if (found != known.end()) continue;
+      size_t& index = known[count > 1 ? position : 0];
+      const bool named_before = index != 0;
+      if (!named_before) index = unique_ + 1;
+      index_[k] = index - 1;
+      if (named_before) continue;
       if (outputs[k] != nullptr) results_[unique_] = *outputs[k];
       wanted_[unique_++] = position;
     }

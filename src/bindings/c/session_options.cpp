@@ -20,7 +20,7 @@ OrtStatusPtr CloneSessionOptions(const OrtSessionOptions* in_options, OrtSession
   return Guarded([&] {
     auto copy = std::make_unique<OrtSessionOptions>(Options(in_options));
     copy->cancel = std::make_shared<std::atomic<bool>>(in_options->cancel->load());
-    Given(out_options, "out") = copy.release();
+    Give(out_options, [&] { return copy.release(); });
   });
 }
 

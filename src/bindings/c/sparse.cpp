@@ -140,7 +140,8 @@ SparseTensor FilledWith(const OrtValue* value, const int64_t* shape, size_t rank
       .values = Tensor(before.values.type(), ShapeOf(shape, rank)), .indices = {}, .dense_shape = before.dense_shape};
   if (sparse.values.is(ElementType::kString)) {
     const auto strings = sparse.values.mutable_values<std::string>();
-    for (size_t i = 0; i < strings.size(); ++i) strings[i] = &Given(static_cast<const char* const*>(values)[i], "a string");
+    const char* const* texts = strings.empty() ? nullptr : &Given(static_cast<const char* const*>(values), "the values");
+    for (size_t i = 0; i < strings.size(); ++i) strings[i] = &Given(texts[i], "a string");
   } else if (sparse.values.byte_size() > 0) {
     std::memcpy(sparse.values.mutable_raw(), &Given(static_cast<const char*>(values), "the values"),
                 sparse.values.byte_size());

@@ -262,17 +262,17 @@ void Profiler::AddEventsOfProviders() {
            .arguments = std::move(event.arguments)});
     }
   }
-  providers_.clear();
 }
 
 std::filesystem::path Profiler::Finish() {
-  if (recording() && generation_ == ForkGeneration()) AddEventsOfProviders();
+  // A run that records still may go on meanwhile: its providers' profilers stay.
+  const bool first = recording_.exchange(false);
+  if (first && generation_ == ForkGeneration()) AddEventsOfProviders();
   const std::lock_guard lock(mutex_);
   if (finished_) return path_;
   finished_ = true;
   if (generation_ != ForkGeneration())
     Fail(ErrorCode::kFail, "the profile is written by the process that this one was forked from");
-  recording_.store(false, std::memory_order_relaxed);
   if (dropped_ > 0) {
     events_.push_back({fmt::format("{} later events are left out", dropped_),
                        "Session",

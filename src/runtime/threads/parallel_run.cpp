@@ -32,8 +32,14 @@ class ParallelRun {
   void Run() {
     try {
       executor_.resources_.inter_op_arena->execute([&] {
-        for (size_t i = 0; i < plan_.steps.size(); ++i) {
-          if (plan_.steps[i].num_predecessors == 0) Start(i);
+        try {
+          for (size_t i = 0; i < plan_.steps.size(); ++i) {
+            if (plan_.steps[i].num_predecessors == 0) Start(i);
+          }
+        } catch (...) {  // the values are in use until all that was started has ended
+          group_.cancel();
+          group_.wait();
+          throw;
         }
         group_.wait();
       });

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/content_stamp.h"
 #include "base/cpu_features.h"
@@ -319,6 +320,8 @@ void ContextCache::NoteAligned(const Tensor& constant) {
 }
 
 void ContextCache::WriteTensors(ByteWriter& out, ContextLayout& data, std::vector<std::filesystem::path>& files) const {
+  std::map<std::filesystem::path, uint32_t> numbers;
+  for (const std::filesystem::path& file : files) numbers.emplace(file, static_cast<uint32_t>(numbers.size()));
   out.Put<uint64_t>(tensors_.size());
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& tensor = tensors_[i];
@@ -336,10 +339,10 @@ void ContextCache::WriteTensors(ByteWriter& out, ContextLayout& data, std::vecto
       out.Put<uint64_t>(data.Add(wants_copy ? tensor.raw() : tensor.unaligned_raw(), tensor.byte_size()));
       continue;
     }
-    auto file = std::find(files.begin(), files.end(), place->file);
-    if (file == files.end()) file = files.insert(files.end(), place->file);
+    const auto [file, added] = numbers.try_emplace(place->file, static_cast<uint32_t>(files.size()));
+    if (added) files.push_back(place->file);
     out.Put(Place::kFile);
-    out.Put<uint32_t>(static_cast<uint32_t>(file - files.begin()));
+    out.Put<uint32_t>(file->second);
     out.Put<uint64_t>(place->offset);
   }
 }

@@ -59,6 +59,7 @@ inline Tensor Row(const Tensor& source, int64_t from, int64_t count, const Shape
 /// `tensor` with `axis` moved to the front (or, with `back`, the front axis moved to `axis`), in new memory.
 inline void MoveAxis(const Tensor& source, size_t axis, bool back, Tensor& target) {
   const Shape& shape = back ? target.shape() : source.shape();
+  if (shape.num_elements() == 0) return;
   const int64_t outer = shape.SizeOfRange(0, axis), rows = shape[axis], inner = shape.SizeOfRange(axis + 1, shape.rank());
   PacedCancellationPoint look(1);
   for (int64_t row = 0; row < rows; ++row) {

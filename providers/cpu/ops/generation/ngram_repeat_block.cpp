@@ -1,12 +1,12 @@
 // NGramRepeatBlock, com.microsoft, version 1: scores of tokens that would repeat an n-gram of their sequence become -inf.
 
-#include <algorithm>
 #include <limits>
 #include <span>
 
 #include "base/cancellation.h"
 #include "base/check.h"
 #include "cpu/engine/strided_copy.h"
+#include "cpu/ops/generation/repeated_ngrams.h"
 #include "tessera/provider/kernel.h"
 
 namespace tessera::cpu {
@@ -38,24 +38,11 @@ class NGramRepeatBlock final : public Kernel {
 
  private:
   void Block(std::span<const int64_t> ids, std::span<float> scores) const {
-    const auto length = static_cast<int64_t>(ids.size());
-    if (size_ > length) return;  // no n-gram so far
-    const auto tail = ids.end() - (size_ - 1);
-    PacedCancellationPoint look(3);
-    const auto same = [&](auto at) {
-      for (auto wanted = tail; wanted != ids.end(); ++wanted, ++at, look.Pass()) {
-        if (*wanted != *at) return false;
-      }
-      return true;
-    };
-    for (auto at = ids.begin(); ids.end() - at >= size_; ++at) {
-      look.Pass();
-      if (!same(at)) continue;
-      const int64_t token = at[size_ - 1];
+    ForEachRepeatedNgram(ids, size_, [&](int64_t token) {
       Require(token >= 0 && static_cast<size_t>(token) < scores.size(), "token {} is outside the vocabulary of {}", token,
               scores.size());
       scores[static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
-    }
+    });
   }
 
   int64_t size_;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/cancellable_sort.h"
 #include "base/checked.h"
 #include "cpu/engine/softmax.h"
 #include "cpu/ops/generation/token_search.h"
@@ -38,9 +39,13 @@ class Sampling final : public TokenSearch {
     const int32_t seed = inputs.Scalar<int32_t>(8, "seed").value_or(0);
     Require(seed >= 0, "seed is {}; a number from 0 on is expected", seed);
     std::minstd_rand0 engine(static_cast<uint32_t>(seed));
-    std::vector<float> last(static_cast<size_t>(CheckedMul(batch, vocabulary())));
+    const auto size = static_cast<size_t>(vocabulary());
+    constexpr size_t kTokenBytes = sizeof(size_t) + sizeof(float) + sizeof(double);  // of order, shares and sums
+    const MemoryCharge charge(
+        context.allocator(),
+        CheckedAdd(CheckedMul(size, kTokenBytes), CheckedMul(size * sizeof(float), static_cast<size_t>(batch))));
+    std::vector<float> last(static_cast<size_t>(batch) * size);
     Search(context, rules, [&](std::span<float> scores, std::span<int32_t> tokens) {
-      const auto size = static_cast<size_t>(vocabulary());
       for (size_t i = 0; i < tokens.size(); ++i) {
         const auto row = scores.subspan(i * size, size);
         Filter(context, row);
@@ -63,7 +68,8 @@ class Sampling final : public TokenSearch {
     std::iota(order.begin(), order.end(), size_t{0});
     // NaN, which has no order, is the least.
     const auto key = [&](size_t i) { return std::isnan(scores[i]) ? -std::numeric_limits<float>::infinity() : scores[i]; };
-    std::ranges::sort(order, [&](size_t a, size_t b) { return custom_ ? key(a) > key(b) : key(a) < key(b); });
+    SortCancellably(order.begin(), order.end(),
+                    [&](size_t a, size_t b) { return custom_ ? key(a) > key(b) : key(a) < key(b); });
     std::vector<float> shares(size);
     std::ranges::transform(order, shares.begin(), key);
     SoftmaxAlong(context, AxisView(1, static_cast<int64_t>(size), 1), shares.data(), shares.data(), /*log=*/false);

@@ -4,6 +4,9 @@
 #include <limits>
 #include <vector>
 
+#include "base/cancellable_sort.h"
+#include "cpu/ops/generation/repeated_ngrams.h"
+
 namespace tessera::cpu {
 namespace {
 
@@ -12,7 +15,7 @@ constexpr float kForbidden = std::numeric_limits<float>::lowest();
 
 void Penalize(std::span<float> scores, std::span<const int32_t> sequence, float penalty) {
   std::vector<int32_t> tokens(sequence.begin(), sequence.end());
-  std::ranges::sort(tokens);
+  SortCancellably(tokens.begin(), tokens.end());
   const auto repeated = std::ranges::unique(tokens);
   tokens.erase(repeated.begin(), repeated.end());
   for (const int32_t token : tokens) {
@@ -23,13 +26,9 @@ void Penalize(std::span<float> scores, std::span<const int32_t> sequence, float 
 }
 
 void ForbidRepetitions(std::span<float> scores, std::span<const int32_t> sequence, int64_t size) {
-  if (static_cast<int64_t>(sequence.size()) < size) return;
-  const auto tail = sequence.end() - (size - 1);
-  for (auto at = sequence.begin(); sequence.end() - at >= size; ++at) {
-    const int32_t token = at[size - 1];
-    if (token < 0 || static_cast<size_t>(token) >= scores.size() || !std::equal(tail, sequence.end(), at)) continue;
-    scores[static_cast<size_t>(token)] = kForbidden;
-  }
+  ForEachRepeatedNgram(sequence, size, [scores](int32_t token) {
+    if (token >= 0 && static_cast<size_t>(token) < scores.size()) scores[static_cast<size_t>(token)] = kForbidden;
+  });
 }
 
 void Mask(std::span<float> scores, std::span<const int32_t> allowed) {

@@ -18,9 +18,9 @@ class DictVectorizer final : public Kernel {
  public:
   explicit DictVectorizer(const KernelInfo& info) : type_(info.output_type(0)) {
     if constexpr (std::is_same_v<Key, std::string>) {
-      lookup_.Build(info.attribute<std::vector<std::string>>("string_vocabulary", {}), true, false);
+      lookup_.Build(info.allocator(), info.attribute<std::vector<std::string>>("string_vocabulary", {}), true, false);
     } else {
-      lookup_.Build(info.attribute<std::vector<int64_t>>("int64_vocabulary", {}), true, false);
+      lookup_.Build(info.allocator(), info.attribute<std::vector<int64_t>>("int64_vocabulary", {}), true, false);
     }
   }
 

@@ -28,7 +28,7 @@ class FeatureVectorizer final : public Kernel {
       total = CheckedAdd(total, widths_.empty() ? rows.features : widths_[i]);
     }
     Tensor* y = context.output(0, ElementType::kFloat, Shape{std::max<int64_t>(count, 0), total});
-    if (y == nullptr) return;
+    if (y == nullptr || y->num_elements() == 0) return;
     int64_t at = 0;
     for (size_t i = 0; i < context.num_inputs(); ++i) {
       const Tensor& x = context.required_input(i);

@@ -12,6 +12,8 @@
 
 #include "base/cancellation.h"
 #include "base/seeded_hash.h"
+#include "base/string_memory.h"
+#include "tessera/memory.h"
 
 namespace tessera::cpu {
 
@@ -22,7 +24,11 @@ class Lookup {
   static constexpr int64_t kMissing = -1;
 
   /// `last_wins`: of equal keys the last one counts, otherwise the first. `nan_matches`: any NaN finds a NaN key.
-  void Build(std::vector<Key> keys, bool last_wins, bool nan_matches) {
+  /// The table counts against `memory`.
+  void Build(Allocator& memory, std::vector<Key> keys, bool last_wins, bool nan_matches) {
+    constexpr size_t kPlaces = 4 * sizeof(int64_t);  // of a key at most
+    charge_ = MemoryCharge(memory, keys.size() * (sizeof(Key) + kPlaces));
+    if constexpr (std::is_same_v<Key, std::string>) charge_.Add(TextBytes(keys));
     keys_ = std::move(keys);
     nan_matches_ = nan_matches;
     const size_t size = std::bit_ceil(std::max<size_t>(2 * keys_.size(), 4));
@@ -78,6 +84,7 @@ class Lookup {
     return static_cast<size_t>(product) ^ static_cast<size_t>(product >> 64);
   }
 
+  MemoryCharge charge_;
   std::vector<Key> keys_;
   std::vector<int64_t> slots_;
   size_t mask_ = 0;

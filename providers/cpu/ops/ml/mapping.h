@@ -27,10 +27,10 @@ class Mapping final : public Kernel {
  public:
   Mapping(const KernelInfo& info, std::vector<Key> keys, std::vector<Mapped> values, Mapped fallback, bool last_wins,
           bool nan_matches)
-      : charge_(info.allocator(), BytesOf(keys) + BytesOf(values) + keys.size() * kPlaces), values_(std::move(values)) {
+      : charge_(info.allocator(), BytesOf(values)), values_(std::move(values)) {
     Require(keys.size() == values_.size(), "there are {} keys and {} values", keys.size(), values_.size());
     values_.push_back(std::move(fallback));
-    lookup_.Build(std::move(keys), last_wins, nan_matches);
+    lookup_.Build(info.allocator(), std::move(keys), last_wins, nan_matches);
   }
 
   void Compute(KernelContext& context) override {
@@ -60,12 +60,9 @@ class Mapping final : public Kernel {
                                   });
   }
 
-  static constexpr size_t kPlaces = 4 * sizeof(int64_t);  // of a key in its table
-
-  template <class T>
-  static size_t BytesOf(const std::vector<T>& list) {
-    size_t bytes = list.size() * sizeof(T);
-    if constexpr (std::is_same_v<T, std::string>) bytes += TextBytes(list);
+  static size_t BytesOf(const std::vector<Mapped>& list) {
+    size_t bytes = list.size() * sizeof(Mapped);
+    if constexpr (std::is_same_v<Mapped, std::string>) bytes += TextBytes(list);
     return bytes;
   }
 

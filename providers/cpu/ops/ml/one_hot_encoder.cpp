@@ -17,9 +17,9 @@ class OneHotEncoder final : public Kernel {
  public:
   explicit OneHotEncoder(const KernelInfo& info) : zeros_(info.attribute<int64_t>("zeros", 1) != 0) {
     if constexpr (std::is_same_v<T, std::string>) {
-      lookup_.Build(info.attribute<std::vector<std::string>>("cats_strings", {}), true, false);
+      lookup_.Build(info.allocator(), info.attribute<std::vector<std::string>>("cats_strings", {}), true, false);
     } else {
-      lookup_.Build(info.attribute<std::vector<int64_t>>("cats_int64s", {}), true, false);
+      lookup_.Build(info.allocator(), info.attribute<std::vector<int64_t>>("cats_int64s", {}), true, false);
     }
     Require(lookup_.size() > 0, "no categories are given for the input's element type");
   }

@@ -54,6 +54,7 @@ class GatherND final : public Kernel {
     const int64_t batches = dims.SizeOfRange(0, batch);
     const int64_t tuples = index_dims.SizeOfRange(0, index_dims.rank() - 1);
     if (tuples == 0 || batches == 0) return;
+    if (depth == 0 && output->num_elements() == 0) return;  // nothing to copy, and no index to check
     const int64_t per_batch = tuples / batches, batch_size = dims.SizeOfRange(batch, dims.rank());
     const TupleGeometry g{dims.data() + batch, steps.data(), depth};
     const int64_t* tuple = indices.data<int64_t>();

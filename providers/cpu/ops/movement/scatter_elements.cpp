@@ -1,5 +1,6 @@
 // Scatter (9, 11) and ScatterElements (11, 13; 16, 18: reduction): one element of the output set or combined per index.
 
+#include "base/cancellation.h"
 #include "cpu/engine/element_walk.h"
 #include "cpu/engine/on_bytes.h"
 #include "cpu/engine/scatter_reduction.h"
@@ -12,14 +13,16 @@ namespace {
 template <ScatterReduction kReduction, class T, class Index>
 void ScatterRow(T* output, const Index* indices, const T* updates, int64_t length, int64_t stride, int64_t axis_stride,
                 int64_t axis_size) {
-  for (int64_t i = 0; i < length; ++i) {
-    T& target = output[i * stride + NormalizeIndex(indices[i], axis_size) * axis_stride];
-    if constexpr (kReduction == ScatterReduction::kNone) {
-      target = updates[i];
-    } else {
-      target = Combine<kReduction>(target, updates[i]);
+  InCancellablePieces(0, length, std::is_same_v<T, std::string> ? 25 : 1.5, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      T& target = output[i * stride + NormalizeIndex(indices[i], axis_size) * axis_stride];
+      if constexpr (kReduction == ScatterReduction::kNone) {
+        target = updates[i];
+      } else {
+        target = Combine<kReduction>(target, updates[i]);
+      }
     }
-  }
+  });
 }
 
 class ScatterElements final : public Kernel {

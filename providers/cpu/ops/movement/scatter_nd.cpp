@@ -1,5 +1,6 @@
 // ScatterND (11, 13; 16, 18: reduction): slices of the output set or combined per tuple of indices.
 
+#include "base/cancellation.h"
 #include "cpu/engine/index_tuples.h"
 #include "cpu/engine/on_bytes.h"
 #include "cpu/engine/scatter_reduction.h"
@@ -11,11 +12,13 @@ namespace {
 
 template <ScatterReduction kReduction, class T>
 void ScatterSlice(T* output, const T* update, int64_t count) {
-  if constexpr (kReduction == ScatterReduction::kNone) {
-    std::copy_n(update, count, output);
-  } else {
-    for (int64_t i = 0; i < count; ++i) output[i] = Combine<kReduction>(output[i], update[i]);
-  }
+  InCancellablePieces(0, count, std::is_same_v<T, std::string> ? 25 : 1, [&](int64_t begin, int64_t end) {
+    if constexpr (kReduction == ScatterReduction::kNone) {
+      std::copy(update + begin, update + end, output + begin);
+    } else {
+      for (int64_t i = begin; i < end; ++i) output[i] = Combine<kReduction>(output[i], update[i]);
+    }
+  });
 }
 
 template <ScatterReduction kReduction, class T>
@@ -44,6 +47,7 @@ class ScatterND final : public Kernel {
     if (tuples == 0) return;
     const std::span<int64_t> steps = context.scratch<int64_t>(static_cast<size_t>(depth));
     const int64_t slice = TupleSteps(data.shape(), 0, steps);
+    if (depth == 0 && slice == 0) return;  // nothing to write, and no index to check
     const TupleGeometry g{data.shape().data(), steps.data(), depth};
     const int64_t* tuple = indices.data<int64_t>();
     const double cost =
@@ -55,13 +59,14 @@ class ScatterND final : public Kernel {
       VisitScatter(data.type(), reduction_, [&]<class T, ScatterReduction kReduction>() {
         T* to = static_cast<T*>(output->mutable_raw());
         const T* from = static_cast<const T*>(updates.raw());
-        if (slice == 1) {
-          for (int64_t i = 0; i < tuples; ++i) ScatterPoint<kReduction>(to[TupleOffset(g, tuple + i * depth)], from[i]);
-        } else {
-          for (int64_t i = 0; i < tuples; ++i) {
-            ScatterSlice<kReduction>(to + TupleOffset(g, tuple + i * depth), from + i * slice, slice);
+        InCancellablePieces(0, tuples, 2 + static_cast<double>(depth), [&](int64_t begin, int64_t end) {
+          if (slice == 1) {
+            for (int64_t i = begin; i < end; ++i) ScatterPoint<kReduction>(to[TupleOffset(g, tuple + i * depth)], from[i]);
+          } else {
+            for (int64_t i = begin; i < end; ++i)
+              ScatterSlice<kReduction>(to + TupleOffset(g, tuple + i * depth), from + i * slice, slice);
           }
-        }
+        });
       });
       return;
     }
@@ -75,8 +80,10 @@ class ScatterND final : public Kernel {
     VisitScatter(data.type(), reduction_, [&]<class T, ScatterReduction kReduction>() {
       threads.ParallelFor(shares, ThreadPool::kSerialBelowNs, [&](int64_t begin, int64_t end) {
         const int64_t first = begin * share, last = std::min(end * share, total);
+        PacedCancellationPoint look(1);
         for (int64_t i = 0; i < tuples; ++i) {
           const int64_t offset = offsets[static_cast<size_t>(i)];
+          look.Pass();
           if (offset < first || offset >= last) continue;
           ScatterSlice<kReduction>(static_cast<T*>(output->mutable_raw()) + offset,
                                    static_cast<const T*>(updates.raw()) + i * slice, slice);

@@ -240,7 +240,9 @@ class ConvInput {
     const int64_t stride = in_place_ ? 1 : window_.strides[last];
     kernel_offsets_ = context.scratch<int64_t>(static_cast<size_t>(window_.kernel.num_elements()));
     size_t k = 0;
+    PacedCancellationPoint look(10);
     ForEachIndex(window_.kernel.dims(), [&](const Shape& index) {
+      look.Pass();
       int64_t offset = 0;
       for (size_t i = 0; i < last; ++i)
         offset = (offset + index[i] * window_.dilations[i]) * (i + 1 == last ? 1 : padded_[i + 1]);
@@ -256,7 +258,9 @@ class ConvInput {
     for (int64_t dim : outer) rows = CheckedMul(rows, dim);
     row_offsets_ = context.scratch<int64_t>(static_cast<size_t>(rows));
     size_t r = 0;
+    PacedCancellationPoint look(10);
     ForEachIndex(outer, [&](const Shape& index) {
+      look.Pass();
       int64_t offset = 0;
       for (size_t i = 0; i < last; ++i)
         offset = (offset + index[i] * window_.strides[i]) * (i + 1 == last ? 1 : padded_[i + 1]);
@@ -271,11 +275,18 @@ class ConvInput {
     for (size_t i = 0; i < last; ++i) total += padded_[i];
     row_used_ = context.scratch<uint8_t>(static_cast<size_t>(std::max<int64_t>(total, 1)));
     std::fill(row_used_.begin(), row_used_.end(), uint8_t{0});
+    PacedCancellationPoint look(1);
     int64_t base = 0;
     for (size_t i = 0; i < last; ++i) {
       for (int64_t k = 0; k < window_.kernel[i]; ++k) {
-        for (int64_t o = 0; o < window_.output[i]; ++o)
-          row_used_[base + o * window_.strides[i] + k * window_.dilations[i]] = 1;
+        look.Pass();
+        // From the end on: a row that an earlier position reads as well has all before it read by that, too.
+        for (int64_t o = window_.output[i] - 1; o >= 0; --o) {
+          uint8_t& used = row_used_[base + o * window_.strides[i] + k * window_.dilations[i]];
+          if (used != 0) break;
+          used = 1;
+          look.Pass();
+        }
       }
       base += padded_[i];
     }

@@ -69,10 +69,12 @@ void TransposedTables::FindMeetings() {
   const auto starts = context_.scratch<int64_t>(static_cast<size_t>(CheckedAdd(output_rows_, int64_t{1})));
   std::fill(starts.begin(), starts.end(), 0);
   const auto visit = [&](auto&& body) {
+    PacedCancellationPoint look(5);
     int64_t kernel_row = 0;
     ForEachIndex(kernel_rows, [&](const Shape& kernel) {
       int64_t input_row = 0;
       ForEachIndex(input_rows, [&](const Shape& input) {
+        look.Pass();
         const int64_t row = MeetingRow(kernel, input);
         if (row >= 0) body(row, TransposedMeeting{kernel_row, input_row});
         ++input_row;

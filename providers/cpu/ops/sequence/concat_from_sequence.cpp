@@ -31,9 +31,10 @@ class ConcatFromSequence final : public Kernel {
       }
       Require(fits, "elements {} {} and {} {} cannot be joined along axis {}", ElementTypeName(first.type()), first.shape(),
               ElementTypeName(tensor.type()), tensor.shape(), axis);
-      result[axis] += extent(tensor);
+      result[axis] = CheckedAdd(result[axis], extent(tensor));
     }
     Tensor& y = *context.output(0, first.type(), result);
+    if (y.num_elements() == 0) return;
     const int64_t outer = result.SizeOfRange(0, axis), inner = result.SizeOfRange(axis + 1, result.rank());
     int64_t at = 0;
     PacedCancellationPoint look(1);

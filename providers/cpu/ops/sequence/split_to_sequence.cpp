@@ -32,7 +32,7 @@ class SplitToSequence final : public Kernel {
       part[axis] = length;
       Tensor piece(x.type(), part, context.allocator());
       look.Pass(100);
-      for (int64_t row = 0; row < outer; ++row) {
+      for (int64_t row = 0; piece.num_elements() > 0 && row < outer; ++row) {
         look.Pass(length * inner + 10);
         CopyElements(x, (row * size + at) * inner, piece, row * length * inner, length * inner);
       }

@@ -3,8 +3,12 @@
 // What DFT and STFT share: one signal in, its spectrum out, for one length.
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <mutex>
+#include <numbers>
+#include <type_traits>
+#include <vector>
 
 #include "base/cancellation.h"
 #include "base/check.h"
@@ -42,7 +46,7 @@ class Spectrum {
     PacedCancellationPoint look(40);
     for (size_t k = 0; k < rotation_re_.size(); ++k) {
       look.Pass();
-      const double angle = -2 * 3.14159265358979323846 * static_cast<double>(k) / static_cast<double>(length);
+      const double angle = -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(length);
       rotation_re_[k] = static_cast<F>(std::cos(angle));
       rotation_im_[k] = static_cast<F>(std::sin(angle));
     }
@@ -98,12 +102,17 @@ class SpectrumCache {
  public:
   /// Its tables count against the memory of the run that made them.
   std::shared_ptr<const Spectrum<F>> Get(KernelContext& context, int64_t length) {
-    const std::lock_guard lock(mutex_);
-    if (spectrum_ != nullptr && spectrum_->length() == length) return spectrum_;
-    spectrum_ = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (spectrum_ != nullptr && spectrum_->length() == length) return spectrum_;
+      spectrum_ = nullptr;
+    }
+    // Outside of the lock, where a run that waited for another's tables could not be cancelled.
     auto counted = std::make_shared<Counted>(context.allocator(), length);
-    spectrum_ = {counted, &counted->spectrum};
-    return spectrum_;
+    const std::shared_ptr<const Spectrum<F>> made{counted, &counted->spectrum};
+    const std::lock_guard lock(mutex_);
+    spectrum_ = made;
+    return made;
   }
 
  private:

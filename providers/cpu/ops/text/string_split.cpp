@@ -97,7 +97,11 @@ class StringSplit final : public Kernel {
     for (size_t begin = 0; begin < text.size(); begin += piece) {
       const std::string_view part = text.substr(begin, piece + delimiter_.size() - 1);
       const void* found = memmem(part.data(), part.size(), delimiter_.data(), delimiter_.size());
-      if (found != nullptr) return static_cast<size_t>(static_cast<const char*>(found) - text.data());
+      if (found != nullptr) {
+        const auto at = static_cast<size_t>(static_cast<const char*>(found) - text.data());
+        CountWork(20 + static_cast<double>(at - begin));
+        return at;
+      }
       CountWork(static_cast<double>(part.size()));
     }
     return std::string_view::npos;
