@@ -17,7 +17,7 @@ constexpr char kIdentity[] =
     "\x42\x02\x10\x0d";                                                  // opset_import
 
 /// Whether a model that nothing is wrong with loads with these options. Writes nothing.
-bool Load(SessionOptions options) {
+bool LoadsSoundModel(SessionOptions options) {
   options.optimized_model_path.clear();
   options.profile_prefix.clear();
   std::erase_if(options.config, [](const auto& entry) {
@@ -38,7 +38,7 @@ Session LoadModel(const std::filesystem::path& model, const SessionOptions& opti
     return Session(model, options);
   } catch (const Error& error) {
     // kFail: the machine has no more memory or threads now, whatever was asked for.
-    if (error.code() == ErrorCode::kNoSuchFile || error.code() == ErrorCode::kFail || Load(options)) throw;
+    if (error.code() == ErrorCode::kNoSuchFile || error.code() == ErrorCode::kFail || LoadsSoundModel(options)) throw;
     throw UsageError("options", error.what());
   }
 }

@@ -15,11 +15,11 @@ enum class OpTrait : uint16_t {
   kReal = 1 << 1,          // of real numbers to real numbers, beside kUnary or kBroadcasts
   kFiniteAtZero = 1 << 2,  // gives finite numbers for zeros, whatever its parameters
   kBroadcasts = 1 << 3,    // all inputs broadcast as numpy's do, from some version on
-  kMoves = 1 << 5,         // results are elements of the first input, at other indices
-  kReduces = 1 << 7,       // along axes
-  kMatMul = 1 << 8,        // sums of products: matmuls, convolutions, recurrences, attention
-  kRandom = 1 << 9,        // may give something else each time
-  kContinuous = 1 << 10,   // a rounding less of its operands changes its results by no more than it is worth
+  kMoves = 1 << 4,         // results are elements of the first input, at other indices
+  kReduces = 1 << 5,       // along axes
+  kMatMul = 1 << 6,        // sums of products: matmuls, convolutions, recurrences, attention
+  kRandom = 1 << 7,        // may give something else each time
+  kContinuous = 1 << 8,    // a rounding less of its operands changes its results by no more than it is worth
 };
 
 class OpTraits {

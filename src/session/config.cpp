@@ -20,6 +20,8 @@ struct Entry {
   Target target;
 };
 
+constexpr std::string_view kContextPrefix = "session.context_", kOldContextPrefix = "ep.context_";
+
 constexpr int64_t kMostSpin = 10'000'000;
 
 constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBFloat16, Precision::kBFloat16Weights,
@@ -51,19 +53,16 @@ Entry WithoutEffect(std::string_view name) {
 std::vector<Entry> ComputeEntries() {
   OptionSchema precision = {"session.precision", OptionType::kEnum, NameOf(Precision::kFloat32),
                             "what matmuls may be computed in: f32 (the model's types), bf16, bf16-weights (constants "
-                            "alone are rounded), fp16, int8-dynamic "
-                            "(weights are quantized at load)"};
+                            "alone are rounded), fp16, int8-dynamic (weights are quantized at load)"};
   for (const Precision allowed : kPrecisions) precision.allowed.push_back(NameOf(allowed));
   return {
       {std::move(precision), &SessionConfig::precision},
       Flag("session.round_halves", &SessionConfig::round_halves,
            "round every result of float16 and bfloat16 operators, as ONNX defines them; else values stay float32 between "
-           "those that the CPU "
-           "provider runs"),
+           "those that the CPU provider runs"),
       Number("session.qdq_matmulnbits_accuracy_level", &SessionConfig::nbits_accuracy_level,
              "accuracy_level (of MatMulNBits) for matmuls with weights that the model dequantizes: 0 to 3 compute in its "
-             "own types, 4 may "
-             "quantize to 8 bits what 4-bit weights meet",
+             "own types, 4 may quantize to 8 bits what 4-bit weights meet",
              "0", kInt8AccuracyLevel),
       Flag("session.set_denormal_as_zero", &SessionConfig::denormal_as_zero,
            "floating-point denormals count as zero while the session runs"),
@@ -73,12 +72,10 @@ std::vector<Entry> ComputeEntries() {
              "fewest nodes that a device takes between nodes elsewhere; 0 or 1: any number", "3"),
       Limit("session.load_memory_limit", &SessionConfig::load_memory_limit,
             "most bytes of host memory that the load may take for what it makes of the model's files, such as \"2G\"; 0: "
-            "no limit; empty: 1 GiB "
-            "and 64 times the size of these files"),
+            "no limit; empty: 1 GiB and 64 times the size of these files"),
       Limit("session.run_memory_limit", &SessionConfig::run_memory_limit,
             "most bytes of host memory that all runs under way may take for values; 0: no limit; empty: 1 GiB and 256 "
-            "times the size of the "
-            "model's files and of the runs' inputs"),
+            "times the size of the model's files and of the runs' inputs"),
   };
 }
 
@@ -121,8 +118,7 @@ std::vector<Entry> FileEntries() {
            "a name in initializers that the model does not have is left alone instead of being an error"),
       Flag("session.map_files", &SessionConfig::map_files,
            "map the model's files and contexts; 0: copy them, so that a file that is written to or truncated later does no "
-           "harm, for more "
-           "memory and a slower load",
+           "harm, for more memory and a slower load",
            "1"),
       Flag("session.disable_prepacking", &SessionConfig::disable_prepacking,
            "kernels do not share packed weights between sessions"),
@@ -178,8 +174,6 @@ void Set(SessionConfig& config, const Target& target, const std::string& value) 
 }
 
 }  // namespace
-
-constexpr std::string_view kContextPrefix = "session.context_", kOldContextPrefix = "ep.context_";
 
 bool IsOfContext(std::string_view name) noexcept {
   return name.starts_with(kContextPrefix) || name.starts_with(kOldContextPrefix);

@@ -3,8 +3,10 @@
 // How each ONNX operator becomes oneDNN primitives: one Lowering per operator, one file per family.
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "onednn/program/builder.h"
 #include "ops/nn/window.h"

@@ -3,6 +3,7 @@
 // Runs of operators that scale and shift each channel by constants: BatchNormalization, and Add, Sub, Mul, Div of a vector.
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "onednn/program/program.h"

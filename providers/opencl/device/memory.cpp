@@ -79,8 +79,7 @@ cl_mem DeviceAllocator::NewBuffer(void* address, size_t bytes) const {
   if (status != CL_SUCCESS) {
     Fail(ErrorCode::kEpFail,
          "out of memory: {} bytes were asked for on {}, clCreateBuffer failed with OpenCL error {} ({}); use smaller "
-         "inputs, or fewer "
-         "runs or sessions at once",
+         "inputs, or fewer runs or sessions at once",
          bytes, device_->capabilities().name, status, ErrorName(status));
   }
   if (shares) {

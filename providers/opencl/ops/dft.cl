@@ -1,8 +1,8 @@
-// Fourier transforms as sums over a table of rotations: for lengths at which a fast transform would not pay on many small work groups.
+// Fourier transforms as sums over a table of twiddle factors: for lengths at which a fast transform would not pay on many small work groups.
 
-#ifdef KERNEL_rotations
+#ifdef KERNEL_twiddle_factors
 // Cosine and sine of k of n parts of a turn.
-__kernel void rotations(ulong total, __global uchar* y_, ulong yo) {
+__kernel void twiddle_factors(ulong total, __global uchar* y_, ulong yo) {
   const ulong k = get_global_id(0);
   if (k >= total) return;
   const TX turns = (TX)(2 * k) / (TX)total;

@@ -8,7 +8,7 @@
 namespace tessera::opencl {
 
 FourierTransform::FourierTransform(const KernelInfo& info)
-    : rotations_(DeviceOf(info), "dft", Computed('X', info.input_type(0)), "rotations"),
+    : twiddle_factors_(DeviceOf(info), "dft", Computed('X', info.input_type(0)), "twiddle_factors"),
       transform_(DeviceOf(info), "dft", Computed('X', info.input_type(0)), "transform"),
       bytes_(info.input_type(0) == ElementType::kDouble ? sizeof(cl_double) : sizeof(cl_float)) {}
 
@@ -16,7 +16,7 @@ void FourierTransform::operator()(KernelContext& context, const Tensor& x, const
                                   const Signals& signals) {
   if (y.num_elements() == 0) return;
   const DeviceScratch table(context, static_cast<size_t>(signals.length) * 2 * bytes_);
-  rotations_.Linear(context, signals.length, table.range());
+  twiddle_factors_.Linear(context, signals.length, table.range());
   transform_.Linear(context, y.num_elements() / 2, x, window, table.range(), y, signals);
 }
 

@@ -28,7 +28,7 @@ class FourierTransform {
   static cl_int Length(int64_t length, const char* what);
 
  private:
-  Launchable rotations_, transform_;
+  Launchable twiddle_factors_, transform_;
   size_t bytes_;
 };
 

@@ -20,7 +20,7 @@ cl_int Counted(int64_t size) {
 }
 
 GemmCall::GemmCall(const KernelInfo& info, TileGemm::Layout layout, const std::optional<TileGemm::Expected>& expected)
-    : epilogue_(EpilogueOf(info)), long_(info) {
+    : epilogue_(EpilogueOf(info)), split_k_(info) {
   if (SettingsOf(info).tiles || !kReals.contains(info.input_type(0))) {
     tiles_.emplace(info, layout, expected);
   } else {
@@ -39,7 +39,7 @@ void GemmCall::operator()(KernelContext& context, int64_t m, int64_t n, int64_t 
     const SplitKShape shape{
         .m = mm, .n = nn, .k = kk, .row_a = a.row, .col_a = a.column, .row_b = b.row, .col_b = b.column};
     const SplitKBias added{bias.tensor, bias.row, bias.column, alpha, beta};
-    return long_.Multiply(context, *a.tensor, *b.tensor, added, y, epilogue, shape, stack, stacks);
+    return split_k_.Multiply(context, *a.tensor, *b.tensor, added, y, epilogue, shape, stack, stacks);
   }
   if (tiles_) {
     const TileGemmShape shape{mm, nn, kk, a.row, a.column, b.row, b.column, bias.row, bias.column, alpha, beta};

@@ -36,7 +36,7 @@ class GemmCall {
   void PackConstant(const KernelInfo& info, bool along_k);
 
   const Epilogue epilogue_;
-  SplitKGemm long_;
+  SplitKGemm split_k_;
   std::optional<TileGemm> tiles_;
   std::optional<PanelGemm> panels_;
   std::shared_ptr<const ConstantBlock> packed_b_;

@@ -94,7 +94,11 @@ class IntegerConv final : public Kernel {
   }
   /// Windows of one tap read an image as if it had one row.
   static Geometry AsLine(Geometry g) {
-    g.in[2] = g.out[2] = static_cast<cl_int>(CheckedMul(int64_t{g.in[0]} * g.in[1], int64_t{g.in[2]}));
+    constexpr int64_t kMost = std::numeric_limits<cl_int>::max();
+    const int64_t length = CheckedMul(int64_t{g.in[0]} * g.in[1], int64_t{g.in[2]});
+    Require(length <= kMost, "an image of {} x {} x {} has {} elements in a channel, kernels count to {}", g.in[0], g.in[1],
+            g.in[2], length, kMost);
+    g.in[2] = g.out[2] = static_cast<cl_int>(length);
     g.in[0] = g.in[1] = g.out[0] = g.out[1] = 1;
     return g;
   }

@@ -84,8 +84,9 @@ class LinearQuantization final : public Kernel {
     const Layout layout{fitted.count(), fitted.inner(), fitted.block(), fitted.blocks(), fitted.single()};
     const Tensor& y = *context.output(0, x.shape());
     const int64_t zeros = zero == nullptr ? 1 : zero->num_elements();
-    Require(zero == nullptr || zero->type() == (quantizes_ ? y : x).type(), "the zero point is tensor({})",
-            zero == nullptr ? "" : ElementTypeName(zero->type()));
+    const ElementType quantized = (quantizes_ ? y : x).type();
+    Require(zero == nullptr || zero->type() == quantized, "the zero point is tensor({}), expected tensor({})",
+            zero == nullptr ? "" : ElementTypeName(zero->type()), ElementTypeName(quantized));
     Require(zeros == 1 || zeros == scale.num_elements(), "there are {} zero points for {} scales", zeros,
             scale.num_elements());
     const int64_t count = x.num_elements();

@@ -13,7 +13,7 @@ namespace {
 class Pad final : public Kernel {
  public:
   explicit Pad(const KernelInfo& info) : kernel_(info), attributes_(info.node()) {
-    // Of other types the value is 0: see ClaimNodes.
+    // Of other types the value is 0: see PaddingValueRefusal.
     if (attributes_.from_attributes && info.input_type(0) == ElementType::kFloat)
       std::memcpy(&bits_, &attributes_.value, sizeof attributes_.value);
   }

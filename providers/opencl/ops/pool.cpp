@@ -1,6 +1,7 @@
 #include "opencl/ops/pool.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "base/rounding.h"
@@ -134,6 +135,13 @@ class GlobalPool final : public Kernel {
 };
 
 }  // namespace
+
+int WholePower(double p) {
+  constexpr int kMostByProducts = 16;
+  return p >= 1 && p <= kMostByProducts && p == std::floor(p) ? static_cast<int>(p) : 0;
+}
+
+std::string NormDefines(double p) { return fmt::format("#define NORM {}\n", WholePower(p)); }
 
 std::unique_ptr<Kernel> MakePool(const KernelInfo& info, const std::string& kind) {
   return std::make_unique<Pool>(info, Computed('X', info.input_type(0)) + kind);

@@ -1,7 +1,7 @@
 #pragma once
 
 // A panel of weights for multiply-adds of pairs of bytes: as records, and packed into segments that do not saturate, with
-// what has to stand aside and what that costs.
+// what is kept out of the panel for that, and what it costs.
 
 #include <algorithm>
 #include <array>
@@ -139,6 +139,7 @@ class BlockPacker {
  public:
   BlockPacker(int64_t depth, bool sparse) : depth_(depth), sparse_(sparse) {}
 
+  /// A record added to the accumulators by itself, because its segment would saturate or its group does not fill one.
   struct Extra {
     int64_t group;
     std::vector<int8_t> record;
@@ -164,7 +165,7 @@ class BlockPacker {
     }
   }
 
-  /// What is aside, for a vector of accumulators; transposing not counted.
+  /// Of what is kept out of the panel, for a vector of accumulators; transposing not counted.
   double cost() const { return kExtraCost * static_cast<double>(extras.size()) + SparseCost(); }
 
  private:
@@ -235,7 +236,7 @@ class BlockPacker {
     const auto take = [&](int64_t d) {
       magnitude -= pairs[d].magnitude();
       if (records != nullptr) records[d * block_->lanes() + lane] = 0;
-      PutAside(std::exchange(pairs[d], WeightPair{}), s * depth_ + d, lane, begin);
+      KeepOut(std::exchange(pairs[d], WeightPair{}), s * depth_ + d, lane, begin);
     };
     for (int64_t d = 0; d < depth_; ++d) {
       pairs[d] = block_->at(s * depth_ + d, lane);
@@ -252,7 +253,7 @@ class BlockPacker {
     return static_cast<int16_t>(sum);
   }
 
-  void PutAside(WeightPair pair, int64_t group, int64_t lane, size_t begin) {
+  void KeepOut(WeightPair pair, int64_t group, int64_t lane, size_t begin) {
     if (!sparse_) return AddExtra(pair, group, lane, begin);
     if (pair.a == 0 && pair.b == 0) return;
     const auto at = static_cast<int32_t>(2 * group + lane % 2);

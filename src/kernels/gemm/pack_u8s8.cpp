@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <utility>
+#include <vector>
 
 #include "base/rounding.h"
 #include "kernels/gemm/block_packer.h"
@@ -21,10 +21,10 @@ struct Packing {
   bool sparse;    // outliers may be a sparse matrix
 };
 
-/// What some of the panels, packed that way, have aside on average.
-class AsideCost {
+/// What keeping outliers out of the panels costs a panel packed that way: the mean of some.
+class OutlierCost {
  public:
-  AsideCost(const WeightSource& source, int64_t width, Packing packing) : packing_(packing) {
+  OutlierCost(const WeightSource& source, int64_t width, Packing packing) : packing_(packing) {
     const auto groups = static_cast<double>(CeilDiv(source.k, 4)), panels = static_cast<double>(CeilDiv(source.n, width));
     transposing_ = kTransposedCost * groups / panels;
   }
@@ -37,7 +37,7 @@ class AsideCost {
     transposes_ = transposes_ || !packer.outliers.empty();
   }
 
-  /// With what is not aside, of so many groups.
+  /// With what stays in the panel, of so many groups.
   double total(double groups) const {
     const double mean = count_ == 0 ? 0 : total_ / static_cast<double>(count_);
     return groups * kGroupCost[packing_.depth] + mean + (transposes_ ? transposing_ : 0);
@@ -58,7 +58,7 @@ Packing CheapestPacking(const WeightSource& source, int64_t width, bool sparse, 
   const int64_t blocks = CeilDiv(source.n, width), step = std::max<int64_t>(blocks / kPanels, 1);
   const auto groups = static_cast<double>(CeilDiv(source.k, 4));
   const double most = may_widen ? kGroupCost[0] * groups : INFINITY;
-  std::vector<AsideCost> costs;
+  std::vector<OutlierCost> costs;
   for (int64_t depth = kLeastDepth; depth <= kMostDepth; ++depth) {
     if (!sparse || CeilDiv(source.k, 4) <= kShallowGroups) costs.emplace_back(source, width, Packing{depth, false});
     if (sparse) costs.emplace_back(source, width, Packing{depth, true});
@@ -66,13 +66,13 @@ Packing CheapestPacking(const WeightSource& source, int64_t width, bool sparse, 
   BlockRecords records(width);
   for (int64_t b = 0, i = 0; b < blocks && i < kPanels; b += step, ++i) {
     records.Gather(source, b);
-    for (AsideCost& cost : costs) {
+    for (OutlierCost& cost : costs) {
       if (cost.total(groups) <= most) cost.Add(records);
     }
   }
   Packing cheapest{may_widen ? 0 : kLeastDepth, sparse};
   double least = most;
-  for (const AsideCost& cost : costs) {
+  for (const OutlierCost& cost : costs) {
     if (cost.total(groups) > least) continue;
     least = cost.total(groups);
     cheapest = cost.packing();
@@ -214,7 +214,11 @@ std::shared_ptr<const PackedWeightsS8> PackWeightsS8For(const U8S8Kernels& kerne
   if (kernels.packing != U8S8Packing::kPairs) {
     packed->depth = 1;
     packed->tiles = kernels.packing == U8S8Packing::kTiles;
-    packed->tiles ? PackTiles(threads, source, side, *packed) : PackPlain(threads, source, *packed);
+    if (packed->tiles) {
+      PackTiles(threads, source, side, *packed);
+    } else {
+      PackPlain(threads, source, *packed);
+    }
     return packed;
   }
   // Outliers need the other operand transposed, which panels of pixels are not.

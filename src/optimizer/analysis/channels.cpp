@@ -23,7 +23,7 @@ std::optional<Window> WindowBeforeImage(const WindowAttributes& attributes, std:
   }
 }
 
-std::optional<ConvOrMatMul> ConvOrMatMulOf(const Graph& graph, ValueIndex index) {
+std::optional<ConvOrGemm> ConvOrGemmOf(const Graph& graph, ValueIndex index) {
   const NodeIndex producer = graph.value(index).producer;
   if (producer == kNone || !HasOneReader(graph, index)) return std::nullopt;
   const Node& node = graph.node(producer);
@@ -32,17 +32,17 @@ std::optional<ConvOrMatMul> ConvOrMatMulOf(const Graph& graph, ValueIndex index)
   if (!weights || weights->rank() < 2) return std::nullopt;
   const int64_t group = GroupOf(node);
   if (group <= 0) return std::nullopt;  // the kernel says so
-  if (node.op_type == "Conv" && weights->rank() > 2) return ConvOrMatMul{producer, (*weights)[0], weights->rank()};
+  if (node.op_type == "Conv" && weights->rank() > 2) return ConvOrGemm{producer, (*weights)[0], weights->rank()};
   if (node.op_type == "ConvTranspose" && weights->rank() > 2 && group <= (*weights)[0]) {
-    return ConvOrMatMul{producer, (*weights)[1] * group, weights->rank()};  // at most the weights' elements
+    return ConvOrGemm{producer, (*weights)[1] * group, weights->rank()};  // at most the weights' elements
   }
   if (node.op_type == "Gemm" && node.since_version >= 7 && weights->rank() == 2) {
-    return ConvOrMatMul{producer, (*weights)[GemmAttributes(node).trans_b ? 0 : 1], 2};
+    return ConvOrGemm{producer, (*weights)[GemmAttributes(node).trans_b ? 0 : 1], 2};
   }
   return std::nullopt;
 }
 
-std::optional<Tensor> PerChannel(const Tensor& constant, const ConvOrMatMul& layer) {
+std::optional<Tensor> PerChannel(const Tensor& constant, const ConvOrGemm& layer) {
   const Shape& shape = constant.shape();
   if (shape.rank() > layer.rank || BitWidth(constant.type()) < 8 || constant.is(ElementType::kString)) return std::nullopt;
   const size_t offset = layer.rank - shape.rank();
@@ -92,7 +92,7 @@ Tensor FromDoubles(ElementType type, const Shape& shape, const std::vector<doubl
   return tensor;
 }
 
-std::optional<std::vector<double>> BiasOf(const Graph& graph, const ConvOrMatMul& layer, ElementType type) {
+std::optional<std::vector<double>> BiasOf(const Graph& graph, const ConvOrGemm& layer, ElementType type) {
   const Node& node = graph.node(layer.node);
   if (!HasInput(node, 2)) return std::vector<double>(static_cast<size_t>(layer.channels), 0.0);
   const Tensor* bias = ConstantInput(graph, node, 2);
@@ -106,7 +106,7 @@ std::optional<std::vector<double>> BiasOf(const Graph& graph, const ConvOrMatMul
   return values;
 }
 
-void SetBias(Graph& graph, const ConvOrMatMul& layer, Tensor bias) {
+void SetBias(Graph& graph, const ConvOrGemm& layer, Tensor bias) {
   const ValueIndex constant = graph.AddConstant("", std::move(bias));
   Node& node = graph.node(layer.node);
   if (node.op_type == "Gemm") SetAttribute(node, "beta", 1.0f);

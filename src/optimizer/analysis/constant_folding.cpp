@@ -1,6 +1,7 @@
 #include "optimizer/analysis/constant_folding.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/held_bytes.h"
 #include "graph/op_traits.h"

@@ -16,7 +16,7 @@ constexpr size_t kGroups = 4, kBias = 5;  // inputs of MatMulNBits
 /// `bias` as one number for each of n columns that is added to a MatMul whose last dimension they are.
 std::optional<Tensor> ColumnBias(const Tensor& bias, int64_t n) {
   // A matrix of one row and n columns says which constants do not broadcast it.
-  return PerChannel(bias, ConvOrMatMul{.channels = n, .rank = 2, .channel_axis = 1});
+  return PerChannel(bias, ConvOrGemm{.channels = n, .rank = 2, .channel_axis = 1});
 }
 
 Node Replacement(const Node& matmul) {

@@ -45,7 +45,7 @@ class BiasFolding final : public NodeRewrite {
     const Node& node = graph.node(index);
     const bool subtracts = node.op_type == "Sub";
     const ValueIndex replaced = node.inputs[input];
-    const auto layer = ConvOrMatMulOf(graph, replaced);
+    const auto layer = ConvOrGemmOf(graph, replaced);
     const Tensor* added = ConstantInput(graph, node, 1 - input);
     auto spread = layer && added != nullptr ? PerChannel(*added, *layer) : std::nullopt;
     if (!spread) return false;

@@ -2,6 +2,7 @@
 // the weights of the convolution or matrix multiplication before them. The normalization may also read a MatMul's rows as
 // a matrix.
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -22,7 +23,7 @@ struct Affine {
   std::vector<double> scale, shift;
 };
 
-std::optional<Affine> AffineOfBatchNormalization(const Graph& graph, const Node& node, const ConvOrMatMul& layer) {
+std::optional<Affine> AffineOfBatchNormalization(const Graph& graph, const Node& node, const ConvOrGemm& layer) {
   const BatchNormalizationAttributes attributes(node);
   if (attributes.training || !attributes.spatial || !HasOneOutput(node) || node.inputs.size() != 5) return std::nullopt;
   std::vector<double> of[4];  // scale, B, mean, variance
@@ -43,7 +44,7 @@ std::optional<Affine> AffineOfBatchNormalization(const Graph& graph, const Node&
   return affine;
 }
 
-std::optional<Affine> AffineOfOperand(const Graph& graph, const Node& node, size_t operand, const ConvOrMatMul& layer) {
+std::optional<Affine> AffineOfOperand(const Graph& graph, const Node& node, size_t operand, const ConvOrGemm& layer) {
   const Tensor* constant = ConstantInput(graph, node, operand);
   const auto spread = constant == nullptr ? std::nullopt : PerChannel(*constant, layer);
   auto values = spread ? ToDoubles(*spread) : std::nullopt;
@@ -72,8 +73,8 @@ struct Largest {
   std::atomic<Bits> bits = 0;
 };
 
-/// Each filter times its channel's scale. Nothing where a product is no finite number or all vanish: one after the other,
-/// the operators may still give finite numbers, and others than zero.
+/// Each filter times its channel's scale. Nothing where a product is not finite, or where all underflow: computed one after
+/// the other, the two operators may still give numbers.
 template <class T>
 std::optional<Tensor> ScaledWeights(const Node& node, const Tensor& weights, const std::vector<double>& scale,
                                     const SessionResources& resources) {
@@ -119,17 +120,17 @@ class ScaleFolding final : public NodeRewrite {
  protected:
   bool Apply(Graph& graph, NodeIndex index, RewriteContext& context) override {
     const Node& node = graph.node(index);
-    const bool normalizes = IsOp(node, "BatchNormalization"), multiplies = IsOp(node, "Mul");
+    const bool normalizes = IsOp(node, "BatchNormalization");
     if (normalizes || IsOp(node, "Div")) {
       return HasInput(node, 0) && (Fold(graph, index, 0, context) || (normalizes && FoldIntoRows(graph, index, context)));
     }
-    return multiplies && (Fold(graph, index, 0, context) || Fold(graph, index, 1, context));
+    return IsOp(node, "Mul") && (Fold(graph, index, 0, context) || Fold(graph, index, 1, context));
   }
 
  private:
   static bool Fold(Graph& graph, NodeIndex index, size_t input, RewriteContext& context) {
     const Node& node = graph.node(index);
-    const auto layer = ConvOrMatMulOf(graph, node.inputs[input]);
+    const auto layer = ConvOrGemmOf(graph, node.inputs[input]);
     if (!layer) return false;
     const Node& source = graph.node(layer->node);
     const Tensor* weights = ConstantInput(graph, source, 1);
@@ -174,7 +175,7 @@ class ScaleFolding final : public NodeRewrite {
     const SymbolicShape *from = ShapeOf(graph, rows), *to = ShapeOf(graph, matrix);
     if (from == nullptr || to == nullptr || from->size() < 2 || to->size() != 2) return false;
     if (columns == 0 || from->back().value != columns || to->back().value != columns) return false;
-    const auto affine = AffineOfBatchNormalization(graph, node, ConvOrMatMul{matmul->index, columns, 2});
+    const auto affine = AffineOfBatchNormalization(graph, node, ConvOrGemm{matmul->index, columns, 2});
     if (!affine) return false;
     Tensor shift = FromDoubles(ElementType::kFloat, Shape{columns}, affine->shift);
     if (!AllFinite(shift)) return false;

@@ -115,5 +115,13 @@ TEST(PhaseRows, OfManyRowsAndColumns) {
   }
 }
 
+/// Elements of a gather that lie further apart than an index of 32 bits reaches, all but a few of them padding.
+TEST(PhaseRows, OfStridesBeyondIndicesOfGathers) {
+  GuardedMemory memory;
+  for (const int64_t stride : {INT32_MAX / 16, INT32_MAX / 16 + 1, 1 << 28, 1 << 30, INT32_MAX}) {
+    for (const int64_t before : {0, 1, 8, 15, 18}) Check({7, 3 - before * stride, stride, 2, 20, 3, true}, memory);
+  }
+}
+
 }  // namespace
 }  // namespace tessera::cpu

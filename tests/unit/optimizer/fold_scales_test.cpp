@@ -35,7 +35,7 @@ TEST_P(FoldIntoConv, ScaleAndSum) {
   EXPECT_EQ(rewriting.Difference(1, 3, true), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(ConvOrMatMul, FoldIntoConv,
+INSTANTIATE_TEST_SUITE_P(ConvOrConvTranspose, FoldIntoConv,
                          ::testing::Values(FoldCase{"Conv", "Conv", false, 1}, FoldCase{"ConvWithBias", "Conv", true, 1},
                                            FoldCase{"GroupedConv", "Conv", true, 2},
                                            FoldCase{"ConvTranspose", "ConvTranspose", false, 1},

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/memory_budget.h"
+#include "endless_loop.h"
 #include "error_of.h"
 #include "model_builder.h"
 #include "runtime/memory/arena.h"
@@ -131,23 +132,7 @@ TEST(RunMemoryLimit, OfTheEnvironmentHoldsForAllItsSessions) {
 }
 
 TEST(RunTimeout, EndsARun) {
-  ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
-  const std::vector<int64_t> trips = {std::numeric_limits<int64_t>::max()};
-  model.Constant("trips", {}, std::span<const int64_t>(trips));
-  auto* attribute = model.Node("Loop", {"trips", "", "x"}, {"y"}, "loop").add_attribute();
-  attribute->set_name("body");
-  attribute->set_type(onnx::AttributeProto::GRAPH);
-  auto& body = *attribute->mutable_g();
-  body.set_name("body");
-  ModelBuilder::Declare(body.add_input(), "i", ElementType::kInt64, {});
-  ModelBuilder::Declare(body.add_input(), "again", ElementType::kBool, {});
-  ModelBuilder::Declare(body.add_input(), "v", ElementType::kFloat, {2});
-  ModelBuilder::AddNode(body, "Neg", {"v"}, {"w"}, "negate");
-  ModelBuilder::AddNode(body, "Identity", {"again"}, {"again_out"});
-  ModelBuilder::Declare(body.add_output(), "again_out", ElementType::kBool, {});
-  ModelBuilder::Declare(body.add_output(), "w", ElementType::kFloat, {2});
-  const Session session = model.Session();
+  const Session session = testing::EndlessLoop().Session();
   RunOptions run;
   run.timeout = std::chrono::milliseconds(20);
   EXPECT_THAT(ErrorOfRun(session, 2, run), AllOf(HasSubstr("RunOptions::timeout"), HasSubstr("20 ms")));

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <thread>
 
+#include "endless_loop.h"
 #include "error_of.h"
 #include "model_builder.h"
 #include "runtime/threads/thread_pools.h"
@@ -244,24 +245,7 @@ TEST(Session, CancelStopsOnlyItsOwnRuns) {
 }
 
 TEST(Session, CancelStopsALoop) {
-  ModelBuilder model;
-  model.Input("x", ElementType::kFloat, {2}).Output("y", ElementType::kFloat, {2});
-  const std::vector<int64_t> trips = {std::numeric_limits<int64_t>::max()};
-  model.Constant("trips", {}, std::span<const int64_t>(trips));
-  auto& loop = model.Node("Loop", {"trips", "", "x"}, {"y"}, "loop");
-  auto* attribute = loop.add_attribute();
-  attribute->set_name("body");
-  attribute->set_type(onnx::AttributeProto::GRAPH);
-  auto& body = *attribute->mutable_g();
-  body.set_name("body");
-  ModelBuilder::Declare(body.add_input(), "i", ElementType::kInt64, {});
-  ModelBuilder::Declare(body.add_input(), "again", ElementType::kBool, {});
-  ModelBuilder::Declare(body.add_input(), "v", ElementType::kFloat, {2});
-  ModelBuilder::AddNode(body, "Neg", {"v"}, {"w"}, "negate");
-  ModelBuilder::AddNode(body, "Identity", {"again"}, {"again_out"});
-  ModelBuilder::Declare(body.add_output(), "again_out", ElementType::kBool, {});
-  ModelBuilder::Declare(body.add_output(), "w", ElementType::kFloat, {2});
-  const Session session = model.Session(OnToy());
+  const Session session = testing::EndlessLoop().Session(OnToy());
   RunOptions options;
   const int before = testing::Counters().computes;
   std::thread canceller([&] {

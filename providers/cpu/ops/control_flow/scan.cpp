@@ -1,6 +1,7 @@
 // Scan, ai.onnx, versions 9, 11, 16, 19, 21, 23, 24, 25; version 8 with batches and sequence_lens.
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/cancellation.h"
 #include "cpu/ops/control_flow/rows.h"

@@ -7,6 +7,7 @@
 
 #include "base/cancellable_memory.h"
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "cpu/ops/image/resample.h"
 #include "cpu/types.h"
 #include "kernels/image/resample.h"
@@ -127,7 +128,7 @@ class PassRunner {
  private:
   static constexpr double kTapNs = 0.5, kConvertNs = 1;  // of a number
 
-  static int64_t Padded(int64_t n) { return (n + 15) / 16 * 16; }
+  static int64_t Padded(int64_t n) { return RoundUp(n, int64_t{16}); }  // rows begin on cache lines
   int64_t row_taps() const { return pass_.columns == nullptr ? 0 : pass_.columns->taps; }
 
   /// Changes `sources`.

@@ -30,7 +30,7 @@ class ConvTranspose final : public Kernel {
     weights_shape_ = weights->shape();
     if (weights_shape_[0] % attributes_.group != 0 || GathersTransposed(weights_shape_[0] / attributes_.group)) return;
     transposed_ = SharedTensor(info, *weights, fmt::format("conv_transpose.{}", attributes_.group), ElementTypeOf<C>,
-                               weights_shape_, [&] { return Turn(info.threads(), *weights); });
+                               weights_shape_, [&] { return TransposeWeights(info.threads(), *weights); });
     info.ReleaseConstant(1);
   }
 
@@ -62,7 +62,7 @@ class ConvTranspose final : public Kernel {
 
  private:
   /// Weights with the input channels as the last axis.
-  std::shared_ptr<const Tensor> Turn(ThreadPool& threads, const Tensor& weights) const {
+  std::shared_ptr<const Tensor> TransposeWeights(ThreadPool& threads, const Tensor& weights) const {
     auto transposed = std::make_shared<Tensor>(ElementTypeOf<C>, weights.shape(), WeightMemory());
     const int64_t channels = weights.shape()[0] / attributes_.group;
     const int64_t rows = weights.shape().SizeOfRange(1, weights.shape().rank());

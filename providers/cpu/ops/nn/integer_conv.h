@@ -2,7 +2,11 @@
 
 // Convolution of 8-bit integers with zero points and 32-bit accumulators: what ConvInteger and QLinearConv share.
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "base/cancellation.h"
 #include "base/checked.h"

@@ -212,14 +212,25 @@ class PoolPlanes {
 
   /// Along the last two axes: rows too short for two passes along them, and planes enough for every thread.
   bool TakesSmallPlanes() const {
+    constexpr int64_t kPlanesPerThread = 4;
     if (outer_ == 0 || window_.input.num_elements() == 0) return false;
     const int threads = context_.threads().num_threads();
-    if (threads > 1 && items_ / window_.output[outer_ - 1] < 4 * threads) return false;
+    if (threads > 1 && items_ / window_.output[outer_ - 1] < kPlanesPerThread * threads) return false;
     const int64_t stride = window_.strides[outer_], rows = window_.kernel[outer_ - 1], columns = window_.kernel[outer_];
-    if (stride > 3 || (stride == 3 && (columns != 3 || window_.dilations[outer_] != 1))) return false;
-    if (rows > 5 || columns > 5 || (columns > 3 && stride > 1) || along_.output > (columns > 3 ? 28 : 40)) return false;
-    return PaddedSize(outer_ - 1) <= 128 && PaddedSize(outer_) <= 128 && window_.begin[outer_ - 1] <= 8 &&
-           window_.begin[outer_] <= 8;
+    // What PoolSmallPlanes has code for: by a stride of 3 move windows of three adjacent columns only.
+    constexpr int64_t kMostStride = 3;
+    if (stride > kMostStride) return false;
+    if (stride == kMostStride && (columns != kMostStride || window_.dilations[outer_] != 1)) return false;
+    // Most windows load all of their taps, where two passes along rows share those that windows have in common: that pays
+    // in long rows, with wide windows sooner.
+    constexpr int64_t kMostRows = 5, kMostColumns = 5, kFewColumns = 3, kMostOutput = 40, kMostOutputOfWide = 28;
+    const bool wide = columns > kFewColumns;
+    if (rows > kMostRows || columns > kMostColumns || (wide && stride > 1)) return false;
+    if (along_.output > (wide ? kMostOutputOfWide : kMostOutput)) return false;
+    // Padded copies of planes stay in a cache: 64 KiB of floats at most, little of it padding.
+    constexpr int64_t kMostPadded = 128, kMostPadding = 8;
+    return PaddedSize(outer_ - 1) <= kMostPadded && PaddedSize(outer_) <= kMostPadded &&
+           window_.begin[outer_ - 1] <= kMostPadding && window_.begin[outer_] <= kMostPadding;
   }
   int64_t PaddedSize(size_t axis) const {
     return (window_.output[axis] - 1) * window_.strides[axis] + window_.extent(axis);

@@ -71,9 +71,9 @@ void CheckPanels(const PackedWeightsS8& packed, PanelLayout side) {
                   : packed.depth == 1);
   CheckHeld(packed.width == (!broadcast ? kernels.width : packed.wide() ? kernels.wide_rows : kernels.rows));
   CheckHeld(packed.segments == (packed.wide() ? packed.groups() : packed.groups() / packed.depth));
-  const bool puts_aside = pairs && !packed.wide(), sparse = side == PanelLayout::kVectors;
-  CheckHeld((puts_aside && !sparse) || packed.extra_group.empty());
-  CheckHeld((puts_aside && sparse) || packed.outliers.empty());
+  const bool keeps_out = pairs && !packed.wide(), sparse = side == PanelLayout::kVectors;
+  CheckHeld((keeps_out && !sparse) || packed.extra_group.empty());
+  CheckHeld((keeps_out && sparse) || packed.outliers.empty());
 }
 
 /// Kernels use every index: none may be out of range.

@@ -3,6 +3,9 @@
 // How ConvTranspose gathers: the pixels of an output row from the GEMM of the weights with the input, or from the input
 // itself.
 
+#include <algorithm>
+#include <span>
+
 #include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"

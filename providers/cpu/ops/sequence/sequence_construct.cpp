@@ -1,4 +1,4 @@
-// SequenceConstruct (11), SequenceEmpty (11): https://onnx.ai/onnx/operators/onnx__SequenceConstruct.html
+// SequenceConstruct (11).
 
 #include "cpu/ops/sequence/elements.h"
 
@@ -21,23 +21,10 @@ class SequenceConstruct final : public Kernel {
   TypeInfo element_type_;
 };
 
-class SequenceEmpty final : public Kernel {
- public:
-  explicit SequenceEmpty(const KernelInfo& info)
-      : element_type_(TypeInfo::OfTensor(
-            static_cast<ElementType>(info.attribute<int64_t>("dtype", static_cast<int64_t>(ElementType::kFloat))))) {}
-
-  void Compute(KernelContext& context) override { context.set_output(0, Sequence{element_type_, {}}); }
-
- private:
-  TypeInfo element_type_;
-};
-
 }  // namespace
 
 void RegisterSequenceConstruct(KernelRegistry& registry) {
   registry.Add(Op("SequenceConstruct").Versions(11).Make<SequenceConstruct>());
-  registry.Add(Op("SequenceEmpty").Versions(11).Make<SequenceEmpty>());
 }
 
 }  // namespace tessera::cpu

@@ -52,7 +52,7 @@ constexpr ImplicitGemmCosts kImplicitGemm256 = {.begin_ns = 1200,
                                                 .tile_ns = 17.3,
                                                 .output_row_ns = 1.44};
 
-/// A row states what differs from the usual costs, which were measured on Zen 3 and Zen 4.
+/// A row states what differs from the defaults of costs.h.
 constexpr ConvCosts kCosts[] = {
     {.machine = "SSE4.2", .lanes = 4, .byte_dot_products = false, .depthwise = kDepthwise128},
     {.machine = "AVX2",

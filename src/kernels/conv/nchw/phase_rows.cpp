@@ -209,9 +209,11 @@ class StridedRows {
 
 #if HWY_TARGET == HWY_AVX3
 
-/// Other strides: no more is written than there is.
+/// Any other stride, by gathers. Writes nothing behind a row.
 class GatheredRows {
  public:
+  static constexpr int64_t kMostStride = INT32_MAX / 16;  // indices of 16 lanes are of 32 bits
+
   explicit GatheredRows(const PhaseRows& rows) : rows_(rows) {}
 
   void Copy(std::span<const PhaseRun> runs, const PhaseImages& images) const {
@@ -243,9 +245,7 @@ class GatheredRows {
   const PhaseRows& rows_;
 };
 
-using OtherRows = GatheredRows;
-
-#else
+#endif
 
 /// Elements of a row a stride apart, all inside of it.
 HWY_INLINE void CopyElements(const float* in, int64_t stride, int64_t count, float* out) {
@@ -268,7 +268,7 @@ HWY_INLINE void CopyElements(const float* in, int64_t stride, int64_t count, flo
   for (; i < count; ++i) out[i] = in[i * stride];
 }
 
-/// Any stride, one phase after the other: no more is written than there is.
+/// Any stride, one phase after the other. Writes nothing behind a row.
 class PickedRows {
  public:
   explicit PickedRows(const PhaseRows& rows) : rows_(rows) {}
@@ -296,10 +296,6 @@ class PickedRows {
   const PhaseRows& rows_;
 };
 
-using OtherRows = PickedRows;
-
-#endif
-
 /// The phases that there are, of S.
 template <int S, int P = 1>
 void CopyStrided(const PhaseRows& rows, std::span<const PhaseRun> runs, const PhaseImages& images) {
@@ -315,7 +311,10 @@ void CopyRows(const PhaseRows& rows, std::span<const PhaseRun> runs, const Phase
     if (rows.stride == 2) return CopyStrided<2>(rows, runs, images);
     if (rows.stride == 4) return CopyStrided<4>(rows, runs, images);
   }
-  OtherRows(rows).Copy(runs, images);
+#if HWY_TARGET == HWY_AVX3
+  if (rows.stride <= GatheredRows::kMostStride) return GatheredRows(rows).Copy(runs, images);
+#endif
+  PickedRows(rows).Copy(runs, images);
 }
 
 }  // namespace

@@ -10,10 +10,14 @@ namespace tessera::cpu {
 
 /// Element i of a phase is the image row's at from + phase + i * stride, 0 outside of it.
 struct PhaseRows {
-  int64_t in_step, in_width;  // elements from row to row, of a row
-  int64_t from, stride, phases;
-  int64_t width;                // elements of a phase of a row
-  int64_t out_step, out_phase;  // elements from row to row, which adjoin, and from phase to phase
+  int64_t in_step;   // elements between input rows
+  int64_t in_width;  // elements of an input row
+  int64_t from;      // the first element of phase 0, negative in the padding
+  int64_t stride;
+  int64_t phases;
+  int64_t width;      // elements of a phase of a row
+  int64_t out_step;   // elements between output rows, which adjoin
+  int64_t out_phase;  // elements between phases of the output
 };
 
 /// Rows of a channel that follow each other, and where they go.
@@ -57,7 +61,8 @@ class PhaseRuns {
     }
     runs_[count_++] = {in, rows, out};
   }
-  /// Copies those of all channels, or where they are `many`, which go from channel to channel, does nothing.
+  /// Copies the runs collected so far for all channels and images. Does nothing once `many()`: the caller then repeats
+  /// channel by channel.
   void Copy() {
     if (!many_) CopyPhaseRows(rows_, std::span<const PhaseRun>(runs_, count_), images_);
     count_ = 0;

@@ -1,6 +1,6 @@
-// The one-dimensional transforms of Winograd's convolutions. Those of six points have 0, +-a, +-1/a and infinity, where a
-// is the root of 1/2: the numbers stay near 1, and the result is about as exact as a direct convolution's. Included once
-// per instruction set.
+// The transforms of Winograd's convolutions along one axis, and of tiles of six by six pixels. Those of six points have 0,
+// +-a, +-1/a and infinity, where a is the root of 1/2: the numbers stay near 1, and the result is about as exact as a
+// direct convolution's. Included once per instruction set.
 
 #if defined(TESSERA_WINOGRAD_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_WINOGRAD_INL_H
@@ -34,6 +34,30 @@ HWY_INLINE void InputTransform(D d, const V (&x)[6], V (&y)[6]) {
   y[3] = hn::MulAdd(hn::Set(d, kB), odd_b, even_b);
   y[4] = hn::NegMulAdd(hn::Set(d, kB), odd_b, even_b);
   y[5] = hn::NegMulAdd(two_and_half, x[3], hn::Add(x[1], x[5]));
+}
+
+/// Transforms six by six pixels, of which load(i, j) gives row i, column j: each a vector, of channels or of tiles. The
+/// i-th result goes to out[i * step].
+template <class D, class Load>
+HWY_INLINE void InputTile(D d, const Load& load, int64_t step, float* out) {
+  using V = hn::Vec<D>;
+  V rows[6][6];
+#pragma GCC unroll 6
+  for (int j = 0; j < 6; ++j) {
+    V x[6], y[6];
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) x[i] = load(i, j);
+    InputTransform(d, x, y);
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) rows[i][j] = y[i];
+  }
+#pragma GCC unroll 6
+  for (int i = 0; i < 6; ++i) {
+    V y[6];
+    InputTransform(d, rows[i], y);
+#pragma GCC unroll 6
+    for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, out + (i * 6 + j) * step);
+  }
 }
 
 /// Six accumulators to two, three or four output pixels.

@@ -120,24 +120,8 @@ void LayOutChannel(const WinogradBlock& block, const float* channel, float* padd
 /// Transforms a vector of neighbouring tiles; the i-th result goes to out[i * out_stride].
 HWY_INLINE void TransformTiles(const float* phases, int64_t phase, float* out, int64_t out_stride) {
   const D d;
-  V rows[6][6];
-#pragma GCC unroll 6
-  for (int j = 0; j < 6; ++j) {
-    const float* from = phases + j % 4 * phase + j / 4;
-    V x[6], y[6];
-#pragma GCC unroll 6
-    for (int i = 0; i < 6; ++i) x[i] = hn::LoadU(d, from + i * 4 * phase);
-    InputTransform(d, x, y);
-#pragma GCC unroll 6
-    for (int i = 0; i < 6; ++i) rows[i][j] = y[i];
-  }
-#pragma GCC unroll 6
-  for (int i = 0; i < 6; ++i) {
-    V y[6];
-    InputTransform(d, rows[i], y);
-#pragma GCC unroll 6
-    for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, out + (i * 6 + j) * out_stride);
-  }
+  const auto pixel = [=](int i, int j) HWY_ATTR { return hn::LoadU(d, phases + i * 4 * phase + j % 4 * phase + j / 4); };
+  InputTile(d, pixel, out_stride, out);
 }
 
 void InputImage(const WinogradBlock& block, const float* image, int64_t begin, int64_t end, float* buffer, float* columns) {

@@ -30,29 +30,6 @@ Place PlaceOf(const NchwcWinograd& s, int64_t tile) {
   return {tile / per_image, s.y.first_pixel(in_image / columns), s.x.first_pixel(in_image % columns)};
 }
 
-/// One vector of channels of a tile; load(i, j) gives row i, column j of its six by six pixels.
-template <class D, class Load>
-HWY_INLINE void InputTile(D d, const Load& load, int64_t matrix, float* out) {
-  using V = hn::Vec<D>;
-  V half[6][6];
-#pragma GCC unroll 6
-  for (int j = 0; j < 6; ++j) {
-    V x[6], y[6];
-#pragma GCC unroll 6
-    for (int i = 0; i < 6; ++i) x[i] = load(i, j);
-    InputTransform(d, x, y);
-#pragma GCC unroll 6
-    for (int i = 0; i < 6; ++i) half[i][j] = y[i];
-  }
-#pragma GCC unroll 6
-  for (int i = 0; i < 6; ++i) {
-    V y[6];
-    InputTransform(d, half[i], y);
-#pragma GCC unroll 6
-    for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, out + (i * 6 + j) * matrix);
-  }
-}
-
 template <int kBlock>
 void InputBlocks(const NchwcWinograd& s, const NchwcTiles& tiles, const float* images, int64_t matrix, float* columns) {
   const hn::CappedTag<float, kBlock> d;

@@ -12,11 +12,8 @@
 #include "attributes.h"
 #include "base/cpu_features.h"
 #include "model_builder.h"
+#include "on_each_target.h"
 #include "random_numbers.h"
-
-#include "kernels/vector/targets.h"
-
-#include <hwy/targets.h>
 
 namespace tessera::testing {
 namespace {
@@ -287,10 +284,7 @@ void CheckRow(int64_t begin, int64_t end, const std::vector<float>& bias) {
 
 TEST(Attention, SoftmaxOfEveryInstructionSet) {
   const std::vector<float> bias = Random(61, 5);
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  OnEachTarget([&] {
     for (int64_t begin = 0; begin < 61; begin += 3) {
       for (int64_t end = begin; end <= 61; end += 2) {
         CheckRow(begin, end, {});
@@ -303,9 +297,7 @@ TEST(Attention, SoftmaxOfEveryInstructionSet) {
     EXPECT_EQ(cpu::LargestMagnitude(numbers.data(), 3, 0, 0), 0);
     numbers[36] = kNaN;
     EXPECT_TRUE(std::isnan(cpu::LargestMagnitude(numbers.data(), 1, 0, 37)));
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  });
 }
 
 }  // namespace

@@ -10,11 +10,8 @@
 #include <random>
 #include <vector>
 
+#include "on_each_target.h"
 #include "runtime/threads/thread_pools.h"
-
-#include "kernels/vector/targets.h"
-
-#include <hwy/targets.h>
 
 namespace tessera::cpu {
 namespace {
@@ -111,10 +108,7 @@ TEST(GemmBf16, PacksRowsOnEveryInstructionSet) {
   b[45] = -std::numeric_limits<float>::infinity();
   b[81] = std::numeric_limits<float>::max();
   const int64_t width = std::min<int64_t>(GemmPanelWidth<float>(), kRow) - 1;
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  testing::OnEachTarget([&] {
     std::vector<BFloat16> packed(static_cast<size_t>(PairedSize(kK) * GemmPanelWidth<float>()), BFloat16(1.0f));
     PackGemmBf16Panel(b.data(), kRow, false, kK, width, packed.data());
     for (int64_t p = 0; p < PairedSize(kK); ++p) {
@@ -124,9 +118,7 @@ TEST(GemmBf16, PacksRowsOnEveryInstructionSet) {
         EXPECT_EQ(packed[at].bits, BFloat16(number).bits) << p << " " << j;
       }
     }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  });
 }
 
 }  // namespace

@@ -4,11 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "gemm_operands.h"
+#include "on_each_target.h"
 #include "runtime/threads/thread_pools.h"
-
-#include "kernels/vector/targets.h"
-
-#include <hwy/targets.h>
 
 namespace tessera::cpu {
 namespace {
@@ -34,21 +31,16 @@ void CheckKernel(const char* name) {
   const auto threads = MakeSerialPool();
   const RunScope scope(*threads);
   bool ran = false;
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  testing::OnEachTarget([&] {
     const GemmKernel<T>* kernel = KernelNamed<Lhs, T>(name);
-    if (kernel == nullptr) continue;
+    if (kernel == nullptr) return;
     ran = true;
     for (const int64_t m : {1, 2, 5, 13, 37}) {
       for (const int64_t n : {1, 15, 33, 131}) {
         for (const int64_t k : {1, 2, 7, 66, 517}) CheckGemm<Lhs, Rhs, T>(*threads, *kernel, m, n, k);
       }
     }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  });
   if (!ran) GTEST_SKIP() << "no such instructions here";
 }
 

@@ -9,12 +9,9 @@
 #include <cmath>
 #include <vector>
 
+#include "on_each_target.h"
 #include "random_numbers.h"
 #include "runtime/threads/thread_pools.h"
-
-#include "kernels/vector/targets.h"
-
-#include <hwy/targets.h>
 
 namespace tessera::cpu {
 namespace {
@@ -31,19 +28,6 @@ struct GemmCase {
   bool column_major = false;  // C
   bool extras = false;        // alpha, sums that are there, a bias, a residual and an activation
   bool channels_are_rows = false;
-};
-
-/// Kernels of one instruction set instead of the best one.
-class OnlyTarget {
- public:
-  explicit OnlyTarget(int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-  ~OnlyTarget() {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
 };
 
 template <class T>
@@ -189,16 +173,14 @@ void CheckAll(std::vector<GemmCase> cases) {
   const auto serial = MakeSerialPool();
   const auto several = MakeWorkerPool(3);
   const RunScope scope(*several);
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    const OnlyTarget only(target);
+  testing::OnEachTarget([&] {
     for (ThreadPool* threads : {static_cast<ThreadPool*>(serial.get()), static_cast<ThreadPool*>(several.get())}) {
       for (const GemmCase& p : cases) {
         if (p.right != Right::kFloat16 || HasGemmPanels(PanelType::kFloat16)) Check<float>(p, *threads);
         if (!IsNarrow(p.right)) Check<double>(p, *threads);
       }
     }
-  }
+  });
 }
 
 TEST(Gemm, EveryOrderAroundTheEdgesOfTiles) {

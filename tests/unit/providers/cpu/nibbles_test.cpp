@@ -4,35 +4,21 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <random>
 #include <vector>
 
-#include "kernels/vector/targets.h"
-
-#include <hwy/highway.h>
+#include "on_each_target.h"
 
 namespace tessera::cpu {
 namespace {
 
 constexpr int64_t kMostValues = 140;
 
-void OnEveryInstructionSet(const std::function<void()>& check) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
-
 TEST(Nibbles, BecomeNumbersAtEveryLength) {
   std::mt19937 random(3);
   std::vector<float> scales(kMostValues);
   for (float& scale : scales) scale = static_cast<float>(random() % 1000) / 777 - 0.3f;
-  OnEveryInstructionSet([&] {
+  testing::OnEachTarget([&] {
     for (int64_t count = 0; count <= kMostValues; ++count) {
       std::vector<uint8_t> packed(static_cast<size_t>((count + 1) / 2));  // of its own, so that reading behind it is seen
       for (uint8_t& byte : packed) byte = static_cast<uint8_t>(random());
@@ -52,7 +38,7 @@ TEST(Nibbles, BecomeNumbersAtEveryLength) {
 
 TEST(Nibbles, ArePackedAtEveryLength) {
   std::mt19937 random(4);
-  OnEveryInstructionSet([&] {
+  testing::OnEachTarget([&] {
     for (int64_t count = 0; count <= kMostValues; ++count) {
       std::vector<uint8_t> quantized(static_cast<size_t>(count)), packed(static_cast<size_t>((count + 1) / 2 + 1), 7);
       for (uint8_t& q : quantized) q = static_cast<uint8_t>(random() % 16);

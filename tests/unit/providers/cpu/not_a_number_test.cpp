@@ -12,32 +12,16 @@
 #include "kernels/reduce/arg_extreme.h"
 #include "kernels/reduce/fold.h"
 #include "model_builder.h"
-
-#include "kernels/vector/targets.h"
-
-#include <hwy/highway.h>
+#include "on_each_target.h"
 
 namespace tessera::testing {
 namespace {
 
 using ::testing::Each;
 
-/// On each instruction set that this processor has. Some tables of micro-kernels are made once in a process: CTest runs
-/// each test in its own.
-class NotANumber : public ::testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override { Choose(GetParam()); }
-  void TearDown() override { Choose(0); }
+class NotANumber : public TestOfTarget {};
 
- private:
-  static void Choose(int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(On, NotANumber, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& info) { return std::string(hwy::TargetName(info.param)); });
+INSTANTIATE_TEST_SUITE_P(On, NotANumber, EachTarget(), NameOfTarget);
 
 template <class T>
 constexpr T kNan = std::numeric_limits<T>::quiet_NaN();

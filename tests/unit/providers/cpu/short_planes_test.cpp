@@ -14,29 +14,15 @@
 #include "kernels/normalize/normalize.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/reduce/sum_bytes.h"
+#include "on_each_target.h"
 #include "random_numbers.h"
-
-#include "kernels/vector/targets.h"
-
-#include <hwy/highway.h>
 
 namespace tessera::testing {
 namespace {
 
-class ShortPlanes : public ::testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override { Choose(GetParam()); }
-  void TearDown() override { Choose(0); }
+class ShortPlanes : public TestOfTarget {};
 
- private:
-  static void Choose(int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(On, ShortPlanes, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& info) { return std::string(hwy::TargetName(info.param)); });
+INSTANTIATE_TEST_SUITE_P(On, ShortPlanes, EachTarget(), NameOfTarget);
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 

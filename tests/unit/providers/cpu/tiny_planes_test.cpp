@@ -14,10 +14,7 @@
 #include "attributes.h"
 #include "guarded.h"
 #include "model_builder.h"
-
-#include "kernels/vector/targets.h"
-
-#include <hwy/highway.h>
+#include "on_each_target.h"
 
 namespace tessera::testing {
 namespace {
@@ -25,20 +22,9 @@ namespace {
 using cpu::PoolFinish;
 using cpu::PoolKind;
 
-class TinyPlanes : public ::testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override { Choose(GetParam()); }
-  void TearDown() override { Choose(0); }
+class TinyPlanes : public TestOfTarget {};
 
- private:
-  static void Choose(int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(On, TinyPlanes, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& info) { return std::string(hwy::TargetName(info.param)); });
+INSTANTIATE_TEST_SUITE_P(On, TinyPlanes, EachTarget(), NameOfTarget);
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
