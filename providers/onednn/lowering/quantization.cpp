@@ -140,7 +140,9 @@ struct Dense {
 Dense AsDense(ProgramBuilder& builder, const RegionValue& x, DataType to) {
   const Desc desc = builder.desc(x.memory);
   const bool image = x.dims.size() >= 3 && x.dims.size() <= 5;
-  if (image && desc == Nhwc(x.dims, TypeOf(desc))) return {x.memory, Nhwc(x.dims, to), true};
+  // Of one channel, both layouts are the same.
+  if (image && desc != Plain(AtLeastOne(x.dims), TypeOf(desc)) && desc == Nhwc(x.dims, TypeOf(desc)))
+    return {x.memory, Nhwc(x.dims, to), true};
   return {builder.InPlainLayout(x), Plain(AtLeastOne(x.dims), to), false};
 }
 

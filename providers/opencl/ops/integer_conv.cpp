@@ -235,7 +235,8 @@ class IntegerConv final : public Kernel {
                          .row_bias = o.scale_step,
                          .col_bias = 0};
     PanelOperands operands{filters, image.range(), nullptr, RangeOf(y), o.results()};
-    if (n == Padded(g, 2) && pairs == pairs_of_group) {  // the image is the matrix of its windows
+    if (n == Padded(g, 2) && rows == 1 && g.stride[2] == 1 && pairs == pairs_of_group) {
+      // The image is the matrix of its windows.
       stack.b[0] = pairs * plane;
       shape.b_image = planes * plane;
       shape.SetRowsOfB(static_cast<cl_int>(plane));

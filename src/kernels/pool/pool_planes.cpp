@@ -140,8 +140,9 @@ void SmallPlanesOf(const SmallPlanes<T>& planes, int64_t count, const T* in, T* 
   const bool strips =
       planes.strides[0] == 1 && planes.strides[1] == 1 && planes.dilations[0] == 1 && planes.dilations[1] == 1;
   // Windows of one column: all rows are one.
-  const int64_t together =
-      planes.kernel[1] == 1 && planes.strides[0] == 1 && planes.padded[1] == width ? planes.output[0] : 1;
+  const bool one_row =
+      planes.kernel[1] == 1 && planes.strides[0] == 1 && planes.strides[1] == 1 && planes.padded[1] == width;
+  const int64_t together = one_row ? planes.output[0] : 1;
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   std::fill_n(buffer, planes.padded[0] * planes.padded[1] + kPoolSlack, identity);
   for (int64_t p = 0; p < count; ++p, in += size) {

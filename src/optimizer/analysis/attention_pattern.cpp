@@ -157,6 +157,18 @@ bool IsPlain(const Graph& graph, const AttentionPattern& pattern) {
   });
 }
 
+/// Whether Attention, which adds masks, gives what replacing scores does. Of a row that is replaced altogether nothing may
+/// be left of the scores: what replaces them alone is lowered until it absorbs them, but beside a mask that is added its
+/// distance to that counts.
+bool AbsorbsScores(const Graph& graph, const AttentionPattern& pattern) {
+  constexpr double kLowBesideAdded = -1e9;  // of floats: scores below 32 vanish in it
+  const auto is_added = [](const MaskTerm& mask) { return mask.fill == kNone; };
+  if (std::ranges::none_of(pattern.masks, is_added)) return true;
+  return std::ranges::all_of(pattern.masks, [&](const MaskTerm& mask) {
+    return is_added(mask) || *ScalarOf(graph.constant(mask.fill)) <= kLowBesideAdded;
+  });
+}
+
 /// Whether a row's scores may all become minus infinity.
 bool MayLeaveNothing(const Graph& graph, const AttentionPattern& pattern) {
   return std::ranges::any_of(pattern.masks, [&](const MaskTerm& mask) {
@@ -181,6 +193,7 @@ std::optional<AttentionPattern> FindAttention(const Graph& graph, const Node& so
   for (const MaskTerm& mask : pattern->masks) {
     if (!MaskFits(graph, mask, rank, type)) return std::nullopt;
   }
+  if (!AbsorbsScores(graph, *pattern)) return std::nullopt;
   pattern->broadcasts = !IsPlain(graph, *pattern);
   pattern->may_leave_nothing = MayLeaveNothing(graph, *pattern);
   return pattern;

@@ -44,8 +44,8 @@ class FoldTransposeRewrite final : public NodeRewrite {
     if (!MayFuse(graph, fused, context)) return false;
     const NodeIndex transposed = transpose->index;
     graph.RemoveNode(index);
-    RemoveUnread(graph, transposed);
     graph.AddNode(std::move(fused), index);
+    RemoveUnread(graph, transposed);  // which may be the lhs, too
     return true;
   }
 };

@@ -37,8 +37,10 @@ int64_t ChooseBlock(const TransposedSizes& sizes, int64_t images, int64_t thread
 
 ConvAlgorithm ChooseTransposed(const Window& window, int64_t group_channels) {
   bool pointwise = window.kernel.num_elements() == 1;
-  for (size_t i = 0; i < window.rank(); ++i)
-    pointwise = pointwise && window.input[i] == window.output[i] && window.begin[i] == 0;
+  for (size_t i = 0; i < window.rank(); ++i) {
+    pointwise = pointwise && window.input[i] == window.output[i] && window.begin[i] == 0 &&
+                (window.strides[i] == 1 || window.output[i] == 1);
+  }
   if (pointwise && group_channels > 0) return ConvAlgorithm::kGemm;
   return GathersTransposed(group_channels) || window.output.num_elements() == 0 ? ConvAlgorithm::kGather
                                                                                 : ConvAlgorithm::kCol2im;
