@@ -34,6 +34,8 @@ def give_back_an_input(model, sets):
     """The graph's only output becomes a copy of its first tensor, or of a constant where it has no input."""
     graph = model.graph
     given = next(((i, value) for i, value in enumerate(graph.input) if value.type.HasField("tensor_type")), None)
+    if all(opset.domain not in ("", "ai.onnx") for opset in model.opset_import):
+        model.opset_import.add(domain="", version=21)  # for Identity
     kept = graph.output.add(name="kept")
     if given is None:
         constant = numpy_helper.from_array(np.ones(1, np.float32), "one")
@@ -75,11 +77,13 @@ def main():
     shutil.rmtree(out, ignore_errors=True)
     for case in sorted(path.parent for data in sys.argv[2:] for path in pathlib.Path(data).glob("*/model.onnx")):
         model = onnx.load(case / "model.onnx")
+        gradient = any(node.op_type == "Gradient" for node in model.graph.node)  # which names values in its attributes
         versions = {opset.domain: opset.version for opset in model.opset_import}
         for i, node in enumerate(model.graph.node):
             for place, name in enumerate(node.output):
                 kind = (node.domain, node.op_type, versions.get(node.domain), len(node.output), place)
-                if kind in seen or not name or is_read(model.graph, name):
+                differentiated = gradient and node.op_type != "Gradient"
+                if kind in seen or not name or differentiated or is_read(model.graph, name):
                     continue
                 seen.add(kind)
                 copy = onnx.ModelProto()
