@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "base/cancellation.h"
-#include "base/rounding.h"
 #include "kernels/conv/depthwise/depthwise_int8.h"
 #include "kernels/conv/depthwise/tap_pairs-inl.h"
 #include "kernels/quantize/quantized_values-inl.h"
@@ -131,20 +130,20 @@ void Channel(const Int8TapsChannel& channel) {
   U* out = static_cast<U*>(channel.out);
   const U* end = out + channel.rows * channel.width;
   const Taps<kTaps> taps(channel);
-  const double vector_ns = 2 + 0.5 * static_cast<double>(channel.taps);
+  PacedCancellationPoint look(2 + 0.5 * static_cast<double>(channel.taps));  // by vector
   for (int64_t r = 0; r < channel.rows; ++r, out += channel.width) {
     const T* row = base + channel.row_offsets[r];
-    InCancellablePieces(0, CeilDiv<int64_t>(channel.width, kPixels), vector_ns, [&](int64_t first, int64_t last) HWY_ATTR {
-      for (int64_t x = first * kPixels; x < std::min(last * kPixels, channel.width); x += kPixels) {
-        if (out + x + kPixels <= end) {  // what reaches past the row is overwritten by the next
-          Pixels<kTaps>(channel, taps, row + x, out + x);
-        } else {
-          HWY_ALIGN U buffer[kPixels];
-          Pixels<kTaps>(channel, taps, row + x, buffer);
-          std::copy_n(buffer, std::min<int64_t>(channel.width - x, kPixels), out + x);
-        }
+    if constexpr (kTaps > 0) look.Pass(channel.width / kPixels + 1);
+    for (int64_t x = 0; x < channel.width; x += kPixels) {
+      if constexpr (kTaps == 0) look.Pass();  // of any number of taps
+      if (out + x + kPixels <= end) {         // what reaches past the row is overwritten by the next
+        Pixels<kTaps>(channel, taps, row + x, out + x);
+      } else {
+        HWY_ALIGN U buffer[kPixels];
+        Pixels<kTaps>(channel, taps, row + x, buffer);
+        std::copy_n(buffer, std::min<int64_t>(channel.width - x, kPixels), out + x);
       }
-    });
+    }
   }
 }
 
