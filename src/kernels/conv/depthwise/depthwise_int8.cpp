@@ -154,23 +154,27 @@ void AnyChannel(const Int8TapsChannel& channel) {
                        : Channel<0, T, U>(channel);
 }
 
-/// Every other byte of 2 * count - 1.
+/// Every other byte of 2 * kCount.
+template <size_t kCount>
+HWY_INLINE void HalveVector(const uint8_t* from, uint8_t* to) {
+  const hn::FixedTag<uint8_t, 2 * kCount> d8;
+  const hn::FixedTag<uint16_t, kCount> d16;
+  const hn::FixedTag<uint8_t, kCount> half;
+  const auto low = hn::And(hn::BitCast(d16, hn::LoadU(d8, from)), hn::Set(d16, 0xff));
+  hn::StoreU(hn::DemoteTo(half, hn::BitCast(hn::RebindToSigned<decltype(d16)>(), low)), half, to);
+}
+
+/// Every other byte of 2 * count - 1. Vectors at the end overlap those before them.
 void Halve(const uint8_t* from, int64_t count, const uint8_t* end, uint8_t* to) {
-  const hn::FixedTag<uint8_t, 16> d8;
-  const hn::FixedTag<uint16_t, 8> d16;
-  const hn::FixedTag<uint8_t, 8> half;
-  const auto eight = [&](int64_t i) HWY_ATTR {
-    const auto pairs = hn::BitCast(d16, hn::LoadU(d8, from + 2 * i));
-    const hn::RebindToSigned<decltype(d16)> signed16;
-    hn::StoreU(hn::DemoteTo(half, hn::BitCast(signed16, hn::And(pairs, hn::Set(d16, 0xff)))), half, to + i);
-  };
-  int64_t i = 0;
-  if (count >= 8 && from + 2 * count <= end) {
-    for (; i + 8 <= count; i += 8) eight(i);
-    if (i < count) eight(count - 8);  // overlaps what is done
-    return;
+  if (count < 4 || from + 2 * count > end) {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[2 * i];
+  } else if (count < 8) {
+    HalveVector<4>(from, to);
+    HalveVector<4>(from + 2 * (count - 4), to + count - 4);
+  } else {
+    for (int64_t i = 0; i + 8 < count; i += 8) HalveVector<8>(from + 2 * i, to + i);
+    HalveVector<8>(from + 2 * (count - 8), to + count - 8);
   }
-  for (; i < count; ++i) to[i] = from[2 * i];
 }
 
 }  // namespace
