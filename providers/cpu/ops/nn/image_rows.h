@@ -62,9 +62,14 @@ void GatherRows(ThreadPool& threads, std::span<const int64_t> indices, int64_t t
     for (int64_t row = begin; row < end; ++row) {
       const T* image = from + row / pixels * plane * channels;
       const int64_t* index = indices.data() + row % pixels * taps;
-      for (int64_t tap = 0; tap < taps; ++tap, to += channels) {
-        if (index[tap] < 0) std::fill_n(to, channels, outside);
-        else std::copy_n(image + index[tap] * channels, channels, to);
+      // Taps whose pixels are adjacent too, or all outside, together.
+      for (int64_t tap = 0, end = 0; tap < taps; tap = end) {
+        const int64_t first = index[tap], step = first < 0 ? 0 : 1;
+        for (end = tap + 1; end < taps && index[end] == first + step * (end - tap);) ++end;
+        const int64_t count = (end - tap) * channels;
+        if (first < 0) std::fill_n(to, count, outside);
+        else std::copy_n(image + first * channels, count, to);
+        to += count;
       }
     }
   });
