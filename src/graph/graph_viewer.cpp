@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 #include "graph/node_label.h"
 #include "graph/private_names.h"
+#include "graph/telling_output.h"
 
 namespace tessera {
 
@@ -25,10 +26,9 @@ const AttributeValue* Node::FindAttribute(std::string_view attribute) const noex
 
 std::string Node::Label(const GraphViewer* graph) const {
   if (domain == kFusedDomain) return fmt::format("subgraph '{}'", Shortened(name));
-  const auto output = std::ranges::find_if(outputs, [](ValueIndex one) { return one != kNone; });
-  const bool has_output = output != outputs.end() && graph != nullptr;
-  if (!name.empty() || has_output)
-    return NodeLabel(domain, op_type, name, has_output ? graph->value(*output).name : std::string());
+  const ValueIndex output = graph == nullptr ? kNone : TellingOutput(*graph, *this);
+  if (!name.empty() || output != kNone)
+    return NodeLabel(domain, op_type, name, output == kNone ? std::string() : graph->value(output).name);
   return fmt::format("{}{}{} #{}", Shortened(domain), domain.empty() ? "" : ".", Shortened(op_type), index);
 }
 

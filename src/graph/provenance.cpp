@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/load_limits.h"
+#include "graph/telling_output.h"
 
 namespace tessera {
 
@@ -145,8 +146,8 @@ void Provenance::Number(Graph& graph, const std::string& path, int32_t holder) {
   for (NodeIndex index = 0; static_cast<size_t>(index) < graph.num_node_slots(); ++index) {
     if (!graph.has_node(index)) continue;
     const Node& node = graph.node(index);
-    const auto output = std::ranges::find_if(node.outputs, [](ValueIndex one) { return one != kNone; });
-    const std::string name = output == node.outputs.end() ? std::string() : graph.value(*output).name;
+    const ValueIndex output = TellingOutput(graph, node);
+    const std::string name = output == kNone ? std::string() : graph.value(output).name;
     graph.Charge(sizeof(Origin) + node.name.size() + name.size() + node.op_type.size() + node.domain.size());
     const auto origin = static_cast<int32_t>(origins_.size());
     graph.SetOrigin(index, {.index = origin, .inserted = false});

@@ -236,6 +236,18 @@ TEST(ModelNodesOf, SubgraphsThatAProviderCompilesHaveNamesOfTheirOwn) {
 }
 
 /// In a nested graph, too, and where a branch is chosen at load.
+// A node goes by a name that the model has: not by that of an output that it leaves out.
+TEST(ModelNodesOf, OutputsThatAreLeftOut) {
+  ModelBuilder model(13);
+  model.Input("x", ElementType::kFloat, {2}).Output("mask", ElementType::kBool, {2});
+  model.Node("Dropout", {"x"}, {"", "mask"});
+  SessionOptions options;
+  options.optimization_level = OptimizationLevel::kNone;
+  const Session session = model.Session(options);
+  ASSERT_EQ(session.placement().model_nodes.size(), 1u);
+  EXPECT_EQ(session.placement().model_nodes[0].Label(), "Dropout -> 'mask'");
+}
+
 TEST(ModelNodesOf, NestedGraphs) {
   ModelBuilder model;
   model.Input("x", ElementType::kFloat, {2}).Input("yes", ElementType::kBool, {}).Output("y", ElementType::kFloat, {2});
