@@ -57,6 +57,8 @@ onnx::InferenceFunction InferenceOf(const Node& node, const onnx::OpSchema& sche
       if (!InferRange(context)) inference(context);
     };
   }
+  if (node.domain.empty() && (node.op_type == "GroupNormalization" || node.op_type == "MeanVarianceNormalization"))
+    return onnx::propagateShapeAndTypeFromFirstInput;  // of which onnx infers nothing
   if (node.domain.empty() && node.op_type == "Attention") {
     return [inference = schema.GetTypeAndShapeInferenceFunction()](onnx::InferenceContext& context) {
       inference(context);

@@ -71,6 +71,27 @@ TEST(Inference, SizesThatNoTensorHasAreForgotten) {
   EXPECT_EQ(ShapeIn(loaded.graph(), "w"), "[0," + huge + ",2]");
 }
 
+/// Of these onnx infers nothing.
+TEST(Inference, NormalizationsHaveTheirInputsShape) {
+  for (const char* op : {"GroupNormalization", "MeanVarianceNormalization"}) {
+    ModelBuilder model(21);
+    model.Input("x", ElementType::kFloat, {2, 4, 3, 3})
+        .Floats("scale", {4}, {1, 2, 3, 4})
+        .Floats("bias", {4}, {0, 0, 0, 0});
+    model.AnyOutput("y", ElementType::kFloat);
+    const bool groups = std::string_view(op) == "GroupNormalization";
+    if (groups) {
+      Int(model.Node(op, {"x", "scale", "bias"}, {"n"}), "num_groups", 2);
+    } else {
+      model.Node(op, {"x"}, {"n"});
+    }
+    Ints(model.Node("AveragePool", {"n"}, {"y"}), "kernel_shape", {2, 2});
+    const Session session = model.Session();
+    ASSERT_TRUE(session.outputs()[0].type.shape.has_value()) << op;
+    EXPECT_EQ(ToString(*session.outputs()[0].type.shape), "[2,4,2,2]") << op;
+  }
+}
+
 TEST(Inference, AttentionOfOpenShapes) {
   constexpr ElementType kType = ElementType::kFloat;
   EXPECT_EQ(ShapesOf(Attending(kType, {2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 3})),
