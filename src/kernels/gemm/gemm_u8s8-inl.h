@@ -77,7 +77,7 @@ HWY_INLINE void StoreAccumulators(const V32 (&acc)[R][N], int32_t* out) {
   }
 }
 
-/// Groups with outliers. Records of the lhs are of kLines output channels.
+/// Groups with outliers. Records of the lhs are of kChannels output channels.
 template <class Product, bool kVectors, int kChannels, int R, int N>
 HWY_INLINE void AddExtras(const Product& product, const TileArgs& args, int64_t left_row, V32 (&acc)[R][N]) {
   constexpr int64_t kLeftRecord = 4 * kChannels;
@@ -98,7 +98,7 @@ HWY_INLINE void AddExtras(const Product& product, const TileArgs& args, int64_t 
 }
 
 /// R rows by N vectors of accumulators, to which each group is added at once. kVectors: output channels are the rhs,
-/// else the lhs, where the records are of kLines output channels.
+/// else the lhs, where the records are of kChannels output channels.
 template <class Product, bool kVectors, int kChannels, int R, int N>
 void PlainTile(const TileArgs& args, int32_t* out) {
   const D8 d8;

@@ -57,7 +57,7 @@ HWY_INLINE void TransposeBlock(const uint8_t* from, int64_t row, int64_t rows, i
   }
 }
 
-void Turn(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to) {
+void TransposeRows(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to) {
   const int64_t pairs = (k + 1) / 2;
   for (int64_t r = 0; r < kTransposedRows; r += kStep) {
     int64_t p = 0;
@@ -178,8 +178,8 @@ void AddOutliersOf(const PackedWeightsS8& packed, const uint8_t* from, int64_t r
   }
 }
 
-void CorrectRows(const PackedWeightsS8& packed, const uint8_t* from, int64_t row, int64_t rows, int64_t first,
-                 int64_t width, int32_t* accumulators) {
+void AddOutliersAsTheyAre(const PackedWeightsS8& packed, const uint8_t* from, int64_t row, int64_t rows, int64_t first,
+                          int64_t width, int32_t* accumulators) {
   constexpr int64_t kMost = 4;
   for (; rows >= kMost; rows -= kMost, from += kMost * row, accumulators += kMost * width)
     AddOutliersOf<kMost>(packed, from, row, first, width, accumulators);
@@ -187,8 +187,8 @@ void CorrectRows(const PackedWeightsS8& packed, const uint8_t* from, int64_t row
   if (rows > 0) kOf[rows - 1](packed, from, row, first, width, accumulators);
 }
 
-void Correct(const PackedWeightsS8& packed, const int16_t* transposed, int64_t m, int64_t rows, int64_t first,
-             int64_t width, int32_t* accumulators) {
+void AddOutliersOfParts(const PackedWeightsS8& packed, const int16_t* transposed, int64_t m, int64_t rows, int64_t first,
+                        int64_t width, int32_t* accumulators) {
   int64_t parts = CeilDiv(rows, kTransposedRows);
   transposed += m / kTransposedRows * TransposedSize(packed.k);
   for (; parts >= kMostParts; parts -= kMostParts) {
@@ -207,22 +207,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::cpu {
 
-HWY_EXPORT(Turn);
-HWY_EXPORT(Correct);
-HWY_EXPORT(CorrectRows);
+HWY_EXPORT(TransposeRows);
+HWY_EXPORT(AddOutliersOfParts);
+HWY_EXPORT(AddOutliersAsTheyAre);
 
 void TransposePairs(const uint8_t* from, int64_t row, int64_t rows, int64_t k, int16_t* to) {
-  HWY_DYNAMIC_DISPATCH(Turn)(from, row, rows, k, to);
+  HWY_DYNAMIC_DISPATCH(TransposeRows)(from, row, rows, k, to);
 }
 
 void AddOutliers(const PackedWeightsS8& packed, const int16_t* transposed, int64_t m, int64_t rows, int64_t first,
                  int64_t width, int32_t* accumulators) {
-  HWY_DYNAMIC_DISPATCH(Correct)(packed, transposed, m, rows, first, width, accumulators);
+  HWY_DYNAMIC_DISPATCH(AddOutliersOfParts)(packed, transposed, m, rows, first, width, accumulators);
 }
 
 void AddOutliersOfRows(const PackedWeightsS8& packed, const uint8_t* from, int64_t row, int64_t rows, int64_t first,
                        int64_t width, int32_t* accumulators) {
-  HWY_DYNAMIC_DISPATCH(CorrectRows)(packed, from, row, rows, first, width, accumulators);
+  HWY_DYNAMIC_DISPATCH(AddOutliersAsTheyAre)(packed, from, row, rows, first, width, accumulators);
 }
 
 bool TransposesRows(const PackedWeightsS8& packed, int64_t rows) {
