@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "cpu/ops/nn/multi_index.h"
 #include "kernels/conv/depthwise/depthwise_int8.h"

@@ -1,5 +1,6 @@
 #include "cpu/ops/nn/transposed_window.h"
 
+#include "base/cancellation.h"
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "cpu/ops/nn/multi_index.h"
